@@ -12,8 +12,12 @@ def call(path, document=None):  # What the server cannot take now is sent again;
     while True:
         try: return json.loads(urllib.request.urlopen(request, timeout=60).read() or "{}")
         except OSError as error:
-            if getattr(error, "code", 503) < 500: raise
+            if getattr(error, "code", 503) < 500: refused(json.load(error)["payload"])
         time.sleep(1)
+
+def refused(said):  # The same again would not help, and the server says what would. AGENT_TOKEN has the agent's token.
+    print(said["error_message"], "hint: " + said["error_context"]["hint"], sep="\n", file=sys.stderr)
+    os._exit(1)
 
 def send(kind, payload, **ids):  # Returns whether the server answers with an error: the work is no longer wanted.
     ids = {"message_id": str(uuid.uuid4()), "request_id": str(uuid.uuid4()), "trace_id": str(uuid.uuid4()), **ids}

@@ -2,8 +2,8 @@
 //! it.
 //!
 //! In reading order: `key` has every key with the values that it takes; `file` and `agent` read a file, `env` the
-//! environment; `load` puts them together; `problem` describes mistakes in them, and `show` prints the values in effect
-//! and where each came from.
+//! environment; `load` puts them together, and `together` finds what contradicts in them; `problem` describes mistakes,
+//! and `show` prints the values in effect and where each came from.
 
 pub(crate) mod address;
 mod agent;
@@ -23,6 +23,7 @@ mod page;
 mod problem;
 mod remote;
 mod show;
+mod together;
 mod token;
 mod work;
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::json::Tape;
 use crosspoint_http::json_body::line_and_column;
 
@@ -27,7 +28,14 @@ pub(crate) fn read_of(option: &str, argument: &str) -> Result<Option<String>> {
             let title = format!("the input is not JSON: {}", syntax.message());
             let position = format!("{name}:{line}:{column}");
             // A failed write to stderr cannot be reported anywhere.
-            let _ = render::placed(&mut anstream::stderr().lock(), &title, &position, Some(spot), syntax.hint());
+            let _ = render::placed(
+                &mut anstream::stderr().lock(),
+                Level::Error,
+                &title,
+                &position,
+                Some(spot),
+                syntax.hint(),
+            );
             Ok(None)
         }
     }

@@ -31,6 +31,9 @@ const TYPE_HINT: &str = "Add \"type\": \"work_request\", \"work_status\", \"work
 /// The agent types that every deployment has.
 pub const AGENT_TYPES: &[&str] = &["orchestrator", "infra", "desktop", "code", "research"];
 
+/// Users send the payload alone: its members are then there, in the wrong place.
+const PAYLOAD_HINT: &str = "Add \"payload\": {...}, and put what this type of message says inside.";
+
 /// Reads the envelope around a payload of the given type.
 pub(crate) fn message<'t, 's, Payload: Default>(
     fields: &mut Fields<'t, 's, '_>,
@@ -48,7 +51,7 @@ pub(crate) fn message<'t, 's, Payload: Default>(
         trace_id: TraceId(fields.required("trace_id", &MSG_1, uuid(&MSG_1_3))),
         request_id: RequestId(fields.required_or("request_id", &MSG_1, REQUEST_ID_HINT, uuid(&MSG_1_3))),
         message_type: fields.required_or("type", &MSG_1, TYPE_HINT, word(&MSG_101)),
-        payload: fields.required("payload", &MSG_1, object(&MSG_102, payload)),
+        payload: fields.required_or("payload", &MSG_1, PAYLOAD_HINT, object(&MSG_102, payload)),
         x_custom_fields: fields.optional("x_custom_fields", opaque(&MSG_1_2)),
         priority: fields.tolerated("priority", priority),
         extra: fields.rest(),
@@ -80,7 +83,9 @@ pub(super) fn agent_type<'t, 's>(
         let text = string(clause)(value, findings)?;
         let known = AGENT_TYPES.iter().chain(options.agent_types).any(|known| text == **known);
         if !known {
-            let types: Vec<&str> = AGENT_TYPES.iter().chain(options.agent_types).copied().collect();
+            // The operator may have named some of the contract's own.
+            let added = options.agent_types.iter().filter(|added| !AGENT_TYPES.contains(added));
+            let types: Vec<&str> = AGENT_TYPES.iter().chain(added).copied().collect();
             not_a_word(value, text, &types, clause, findings);
         }
         known.then_some(AgentType(text))

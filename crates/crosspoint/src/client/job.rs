@@ -171,6 +171,8 @@ pub(crate) struct Agent {
     pub(crate) running: u32,
     pub(crate) breaker: Breaker,
     pub(crate) drained: bool,
+    /// Servers of earlier versions do not say it.
+    pub(crate) configured: Option<bool>,
     /// Only for agents that joined, and only while no session is connected.
     pub(crate) away_since: Option<String>,
     /// Only for agents that send signs of life.

@@ -83,6 +83,14 @@ pub(crate) struct AgentsBreaker {
     #[arg(value_enum)]
     pub(crate) change: Option<BreakerChange>,
 
+    /// As `open`, which users write as an option, too
+    #[arg(long, hide = true, conflicts_with = "change")]
+    pub(crate) open: bool,
+
+    /// As `close`, which users write as an option, too
+    #[arg(long, hide = true, conflicts_with_all = ["change", "open"])]
+    pub(crate) close: bool,
+
     #[command(flatten)]
     pub(crate) reach: Reach,
 }
@@ -159,7 +167,9 @@ pub(crate) fn run(arguments: &Agents) -> Result<Exit> {
             print_agent(client, &show.agent, client.get(&path(&show.agent, "")).await)
         }),
         AgentsAction::Breaker(breaker) => client::with(&breaker.reach, Need::Existing, async |client| {
-            let answer = match breaker.change {
+            let option = breaker.open.then_some(BreakerChange::Open);
+            let option = option.or(breaker.close.then_some(BreakerChange::Close));
+            let answer = match breaker.change.or(option) {
                 None => client.get(&path(&breaker.agent, "")).await,
                 Some(change) => {
                     let state = if change == BreakerChange::Open { "open" } else { "closed" };
@@ -173,7 +183,7 @@ pub(crate) fn run(arguments: &Agents) -> Result<Exit> {
             print_agent(client, &drain.agent, client.post(&path(&drain.agent, "/drain"), body).await)
         }),
         AgentsAction::Forget(forget) => client::with(&forget.reach, Need::Existing, async |client| {
-            print_agent(client, &forget.agent, client.delete(&path(&forget.agent, "")).await)
+            print_forgotten(&forget.agent, client.delete(&path(&forget.agent, "")).await)
         }),
     }
 }
@@ -218,9 +228,25 @@ fn row(agent: &Agent) -> Vec<String> {
     ]
 }
 
+/// Replaces the API's hint, which is written for callers over HTTP.
+fn no_such_agent(failed: Failed) -> Failed {
+    failed.hinted(StatusCode::NOT_FOUND, "crosspoint agents list shows the agents there are")
+}
+
+/// Says that the agent is there no more. With `--json`, as what it was.
+fn print_forgotten(name: &AgentName, answer: Result<String, Failed>) -> Result<Exit> {
+    let text = answer.map_err(no_such_agent)?;
+    let mut out = io::stdout().lock();
+    if name.json {
+        writeln!(out, "{}", json::one_line(&text))?;
+    } else {
+        writeln!(out, "agent {} is forgotten", render::visible(&name.name))?;
+    }
+    Ok(Exit::Fine)
+}
+
 fn print_agent(client: &Client, name: &AgentName, answer: Result<String, Failed>) -> Result<Exit> {
-    let hint = "crosspoint agents list shows the agents there are";
-    let text = answer.map_err(|failed| failed.hinted(StatusCode::NOT_FOUND, hint))?;
+    let text = answer.map_err(no_such_agent)?;
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     if name.json {
         writeln!(out, "{}", json::one_line(&text))?;
@@ -231,18 +257,28 @@ fn print_agent(client: &Client, name: &AgentName, answer: Result<String, Failed>
     let of_type = agent.agent_type.iter().map(|name| ("type", name.clone()));
     let standing = [
         ("work", agent.work.join(", ")),
-        ("running", format!("{} of {}", agent.running, agent.concurrency)),
+        ("running", running(&agent)),
         ("breaker", breaker(&agent)),
         ("drained", if agent.drained { "yes: it gets no new work" } else { "no" }.to_owned()),
     ];
+    let joined = (agent.configured == Some(false)).then(|| ("configured", "no: it joined or registered".to_owned()));
     let away = agent.away_since.iter().map(|since| ("away", format!("since {since}: what comes for it waits")));
     let heartbeat = agent.heartbeat.iter().map(|beat| ("heartbeat", heartbeat(beat)));
     let token = agent.token_refused_since.iter().map(|since| ("token", refused_token(since)));
-    for (name, value) in rows.into_iter().chain(of_type).chain(standing).chain(away).chain(heartbeat).chain(token) {
+    let known = joined.into_iter().chain(away).chain(heartbeat).chain(token);
+    for (name, value) in rows.into_iter().chain(of_type).chain(standing).chain(known) {
         let dim = render::dim();
         writeln!(out, "{dim}{name:<12}{dim:#}{}", render::visible(&value))?;
     }
     Ok(Exit::Fine)
+}
+
+/// Says how busy the agent is. While it is away, it has room for nothing, which is no limit of its own.
+fn running(agent: &Agent) -> String {
+    match agent.away_since {
+        Some(_) => agent.running.to_string(),
+        None => format!("{} of {}", agent.running, agent.concurrency),
+    }
 }
 
 fn contract(agent: &Agent) -> String {
@@ -264,6 +300,7 @@ fn breaker(agent: &Agent) -> String {
     match (breaker.state.as_str(), &breaker.until) {
         ("open", Some(until)) => format!("open until {until}"),
         ("open", None) => "open until it is closed by hand".to_owned(),
+        ("closed", _) if breaker.failures == 1 => "closed, 1 failure".to_owned(),
         ("closed", _) if breaker.failures > 0 => format!("closed, {} failures in a row", breaker.failures),
         (state, _) => state.replace('_', " "),
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anstyle::AnsiColor;
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueHint};
+use crosspoint_contracts::clause::Level;
 use crosspoint_exchange::listed::listed;
 
 use crate::Exit;
@@ -80,9 +81,10 @@ pub(crate) fn run(arguments: &ConfigCommand) -> Result<Exit> {
 
 fn check_configuration(flags: &Flags) -> Result<Exit> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
-    match Config::load(flags) {
-        Ok(config) => {
-            writeln!(out, "{}", summary(&config))?;
+    match Loaded::load(flags) {
+        Ok(loaded) => {
+            loaded.warnings.iter().try_for_each(|warning| warning.print(&mut out, Level::Warning))?;
+            writeln!(out, "{}", summary(&loaded.config))?;
             Ok(Exit::Fine)
         }
         Err(error) => {
@@ -101,8 +103,10 @@ fn summary(config: &Config) -> String {
         Some(path) => format!("{} can be used", render::visible(&path.display().to_string())),
         None => "no configuration file was found, and the defaults can be used".to_owned(),
     };
-    let agents: Vec<String> = config.agents.iter().map(|agent| render::visible(&agent.name)).collect();
+    let names = |names: Vec<&str>| render::visible(&listed(&names, "crosspoint config show lists all"));
     let listen = render::visible(&config.server.listen);
-    let agents = listed(&agents.iter().map(String::as_str).collect::<Vec<_>>(), "crosspoint config show lists all");
-    format!("{green}ok{green:#}: {what}: listens on {listen}; agents: {agents}")
+    let agents = names(config.agents.iter().map(|agent| agent.name.as_str()).collect());
+    let callers = names(config.callers.iter().map(|caller| caller.name.as_str()).collect());
+    let callers = if config.callers.is_empty() { String::new() } else { format!("; callers: {callers}") };
+    format!("{green}ok{green:#}: {what}: listens on {listen}; agents: {agents}{callers}")
 }

@@ -1,9 +1,11 @@
 //! Options that several commands have in common.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::error::ErrorKind;
+use clap::{Arg, Args, Command, ValueEnum, ValueHint};
 use crosspoint_contracts::{Contract, Kind};
 
 use crate::config::Flags;
@@ -39,7 +41,32 @@ impl StoreFlags {
 }
 
 pub(crate) fn kind_parser() -> impl TypedValueParser<Value = Kind> {
-    PossibleValuesParser::new(Kind::ALL.map(Kind::name)).try_map(|name| Kind::from_name(&name).ok_or("no such kind"))
+    KindParser
+}
+
+/// Reads a kind of document. The name of a contract alone is answered with its kinds: the nearest of them would be a
+/// guess.
+#[derive(Clone)]
+struct KindParser;
+
+impl TypedValueParser for KindParser {
+    type Value = Kind;
+
+    fn parse_ref(&self, command: &Command, arg: Option<&Arg>, value: &OsStr) -> Result<Kind, clap::Error> {
+        let Some(contract) = value.to_str().and_then(Contract::from_name) else {
+            let known = PossibleValuesParser::new(Kind::ALL.map(Kind::name));
+            let known = known.try_map(|name| Kind::from_name(&name).ok_or("no such kind"));
+            return known.parse_ref(command, arg, value);
+        };
+        let kinds: Vec<&str> =
+            Kind::ALL.into_iter().filter(|kind| kind.contract() == contract).map(Kind::name).collect();
+        let message = format!("{} is a contract, and its kinds are {}\n", contract.name(), kinds.join(", "));
+        Err(clap::Error::raw(ErrorKind::InvalidValue, message).with_cmd(command))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Kind::ALL.into_iter().map(|kind| PossibleValue::new(kind.name()))))
+    }
 }
 
 pub(crate) fn contract_parser() -> impl TypedValueParser<Value = Contract> {

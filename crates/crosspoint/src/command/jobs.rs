@@ -9,10 +9,11 @@ mod output;
 use std::io::{self, IsTerminal, Write};
 
 use anyhow::Result;
+use crosspoint_exchange::listed::listed;
 use reqwest::StatusCode;
 use uuid::Uuid;
 
-use crate::client::{self, Client, Failed, Heard, Job, Need, segment};
+use crate::client::{self, Client, Failed, Heard, Job, Need, Page, segment};
 use crate::command::jobs::arguments::{Jobs, JobsAction, JobsAnswer, JobsDocument, JobsEvents, JobsRetry};
 use crate::command::submit::wait::{self, Wanted};
 use crate::terminal::json;
@@ -24,7 +25,7 @@ pub(crate) fn run(arguments: &Jobs) -> Result<Exit> {
             client::with(&list.reach, Need::Existing, async |client| list::list(client, list).await)
         }
         JobsAction::Show(show) => client::with(&show.reach, Need::Existing, async |client| {
-            print_job(&client.job(&show.id.id).await.map_err(no_such_job)?, show.json)
+            print_job(&job_or_request(client, &show.id.id).await?, show.json)
         }),
         JobsAction::Events(events) => {
             client::with(&events.reach, Need::Existing, async |client| print_events(client, events).await)
@@ -47,10 +48,37 @@ pub(crate) fn run(arguments: &Jobs) -> Result<Exit> {
     }
 }
 
+/// Most jobs among which a request is looked for.
+const LOOKED_AT_MAX: u32 = 500;
+
+/// Returns the job of this id. Callers of some contracts only know the id of their request: if there is one job of
+/// such a request among the newest, it is that job.
+async fn job_or_request(client: &Client, id: &str) -> Result<Job> {
+    let failed = match client.job(id).await {
+        Ok(job) => return Ok(job),
+        Err(failed) => failed,
+    };
+    if failed.status() != Some(StatusCode::NOT_FOUND) {
+        return Err(failed.into());
+    }
+    let newest: Page = client.read(&client.get(&format!("/api/v1/jobs?limit={LOOKED_AT_MAX}")).await?)?;
+    let newest: Vec<Job> =
+        newest.jobs.iter().map(|raw| Job::read(raw.get().to_owned())).collect::<serde_json::Result<_>>()?;
+    let found: Vec<&Job> = newest.iter().filter(|job| job.is.request_id == id).collect();
+    match found[..] {
+        [] => Err(no_such_job(failed).into()),
+        [job] => Ok(client.job(&job.is.id).await?),
+        [_, ..] => {
+            let ids: Vec<&str> = found.iter().map(|job| job.is.id.as_str()).collect();
+            let hint = format!("these jobs have it as their request id: {}", listed(&ids, "jobs list shows all"));
+            Err(failed.hinted(StatusCode::NOT_FOUND, &hint).into())
+        }
+    }
+}
+
 /// Replaces the API's hint, which is written for callers over HTTP.
 fn no_such_job(failed: Failed) -> Failed {
-    let hint =
-        "crosspoint jobs list shows the jobs there are; those that have ended are kept for [store] retention_days";
+    let hint = "an id of a job is wanted; crosspoint jobs list shows the jobs there are, and with --json their request ids. Those that have ended are kept for [store] retention_days";
     failed.hinted(StatusCode::NOT_FOUND, hint)
 }
 

@@ -16,7 +16,7 @@ use tokio::runtime::Builder;
 
 use crate::agent_side::AgentSide;
 use crate::command::flags::{Format, StoreFlags};
-use crate::config::{Config, Flags, Limits, LogFormat, SERVER_FILE};
+use crate::config::{Config, Flags, Limits, Loaded, LogFormat, SERVER_FILE};
 use crate::local::SocketFile;
 use crate::signals::Signals;
 use crate::{Exit, client, log, retrying, server};
@@ -31,11 +31,11 @@ use presence::Presence;
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
-  crosspoint serve                                           on 127.0.0.1:7420, data in ./.crosspoint
-  crosspoint serve --listen 127.0.0.1:0 --data /tmp/try      on any free port; it says which
-  crosspoint serve --listen unix                             on no port: closed to other users
-  crosspoint serve --log warn --log-format json              for machines
-  curl -s 'http://127.0.0.1:7420/api/v1/jobs?wait=10' -d '{\"work\":\"echo\",\"input\":{\"message\":\"hello\"}}'
+  crosspoint serve                                 on 127.0.0.1:7420
+  crosspoint serve --listen 127.0.0.1:0            on a free port; it says which
+  crosspoint serve --listen unix                   closed to other users
+  crosspoint serve --log warn --log-format json    for machines
+  curl -s 'localhost:7420/api/v1/jobs?wait=10' -d '{\"work\":\"echo\",\"input\":7}'
 
 The log goes to stderr. The address is also in server.json, beside the data, as long as the server runs.
 
@@ -66,8 +66,11 @@ pub(crate) struct Serve {
 const INTERRUPTED: i32 = 130;
 
 pub(crate) fn run(arguments: &Serve) -> Result<Exit> {
-    let mut config = settle(arguments)?;
+    let Loaded { mut config, warnings, .. } = settle(arguments)?;
     let log = log::start(&config.server)?;
+    for warning in &warnings {
+        tracing::warn!("{}", warning.line());
+    }
     fit_connections(&mut config.limits);
     let runtime = Builder::new_multi_thread().enable_all().build().context("cannot start threads")?;
     // In a task, because connections are then taken by a thread that can go on with them, and no other has to wake up.
@@ -133,9 +136,10 @@ fn fit_connections(limits: &mut Limits) {
 }
 
 /// Loads the configuration. Flags override the file and the environment.
-fn settle(arguments: &Serve) -> Result<Config> {
+fn settle(arguments: &Serve) -> Result<Loaded> {
     let flags = Flags { listen: arguments.listen.clone(), insecure: arguments.insecure, ..arguments.store.flags() };
-    let mut config = Config::load(&flags)?;
+    let mut loaded = Loaded::load(&flags)?;
+    let config = &mut loaded.config;
     if let Some(level) = &arguments.log {
         config.server.log.clone_from(level);
     }
@@ -145,7 +149,7 @@ fn settle(arguments: &Serve) -> Result<Config> {
             Format::Json => LogFormat::Json,
         };
     }
-    Ok(config)
+    Ok(loaded)
 }
 
 /// Exits at the next signal: a user who asks twice does not want to wait. Nothing is lost, because what is not on disk

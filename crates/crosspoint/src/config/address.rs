@@ -8,6 +8,9 @@ const HERE: [&str; 5] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 /// Reads an address to which paths can be added, or returns what is wrong with it. Users paste addresses of endpoints:
 /// `endpoints` are their ends.
 pub(crate) fn base<'e>(text: &str, mut endpoints: impl Iterator<Item = &'e str>) -> Result<Url, &'static str> {
+    if text.is_empty() {
+        return Err("it is empty");
+    }
     let url = Url::parse(text)
         .map_err(|_| if text.contains("://") { "this is not an address" } else { "http:// is missing before it" })?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
@@ -22,6 +25,18 @@ pub(crate) fn base<'e>(text: &str, mut endpoints: impl Iterator<Item = &'e str>)
     } else {
         Ok(below(url))
     }
+}
+
+/// Returns the address that the user may have meant: with a scheme, and without the path of an endpoint. `None` if
+/// it cannot be told.
+pub(super) fn mended(text: &str, endpoints: &[&str]) -> Option<String> {
+    let scheme = if text.contains("://") { "" } else { "http://" };
+    let whole = format!("{scheme}{text}");
+    let bare = whole.trim_end_matches('/');
+    let bare = endpoints.iter().find_map(|end| bare.strip_suffix(end)).unwrap_or(bare);
+    // A word alone is more likely a name than a host.
+    let is_word = !text.contains([':', '.']);
+    (!is_word && base(bare, endpoints.iter().copied()).is_ok()).then(|| bare.to_owned())
 }
 
 /// Returns an address to which paths can be added.
@@ -40,4 +55,25 @@ pub(super) fn is_here(url: &Url, listen: &str) -> bool {
     let there = url.host_str().unwrap_or_default();
     let same = there == host || (HERE.contains(&there) && HERE.contains(&host));
     same && url.port_or_known_default() == Some(port)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_in_addresses_are_mended_and_secrets_are_not_repeated() {
+        let mended = |text| mended(text, &["/api/agent/message"]);
+        for (typed, meant) in [
+            ("127.0.0.1:8000", "http://127.0.0.1:8000"),
+            ("localhost:8000/", "http://localhost:8000"),
+            ("http://a.example/base/api/agent/message/", "http://a.example/base"),
+            ("a.example/api/agent/message", "http://a.example"),
+        ] {
+            assert_eq!(mended(typed).as_deref(), Some(meant), "{typed}");
+        }
+        for unclear in ["", "papers", "ftp://a.example", "http://me:s3cret@a.example", "http://a.example/?key=1"] {
+            assert_eq!(mended(unclear), None, "{unclear}");
+        }
+    }
 }

@@ -8,8 +8,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::file::File;
-use super::key::AGENT;
-use super::kind::{self, described, quoted};
+use super::key::{AGENT, Key};
+use super::kind::{self, Value, described, quoted};
 use super::problem::suggestion;
 use super::{Agent, Builtin, Contract};
 use super::{bridge, exec, message, remote};
@@ -18,7 +18,7 @@ use crate::link::Spoken;
 const BUILTIN: &str = "builtin";
 const EXEC: &str = "exec";
 const BRIDGE: &str = "bridge";
-const MESSAGE: &str = "message";
+pub(super) const MESSAGE: &str = "message";
 /// The keys that are read here; the others are in the list of keys.
 pub(super) const BY_HAND: [&str; 3] = ["name", "contract", "work"];
 /// The keys that only built-in agents have.
@@ -60,6 +60,8 @@ pub(super) fn read_agents(file: &mut File, agents: &DeValue<'_>, span: Range<usi
                 file.wrong(reading.span_of("name"), &reading.shown, &what, "give each agent a name of its own");
             }
             read.push(agent);
+        } else {
+            file.lost_agents = true;
         }
     }
     read
@@ -91,45 +93,46 @@ impl<'t> Reading<'t> {
 }
 
 impl Reading<'_> {
-    fn remote(&self, file: &mut File, spoken: &'static Spoken) -> Option<Agent> {
-        self.unknown_keys(file, spoken.name());
-        Some(Agent::remote(remote::read(self, spoken, file)?))
-    }
-
     fn agent(&self, file: &mut File) -> Option<Read> {
         let name = self.name(file);
-        let mut agent = match self.contract(file)? {
-            EXEC => {
-                self.unknown_keys(file, EXEC);
-                Agent::program(exec::read(self, file)?)
-            }
-            BRIDGE => {
-                self.unknown_keys(file, BRIDGE);
-                Agent::in_files(bridge::read(self, file)?)
-            }
-            MESSAGE => {
-                self.unknown_keys(file, MESSAGE);
-                Agent::of_messages(message::read(self, file)?)
-            }
-            other => match Spoken::named(other) {
-                Some(spoken) => self.remote(file, spoken)?,
-                None => {
-                    self.unknown_keys(file, BUILTIN);
-                    Agent::sample(self.builtin(file, name.as_deref()).unwrap_or(Builtin::Echo))
-                }
-            },
-        };
-        agent.name = name?;
-        agent.work = self.work(file, &agent.name)?;
-        for key in &AGENT {
-            let Some(value) = self.keys.get(key.name) else { continue };
-            match key.kind.of_toml(value.get_ref()) {
-                Ok(value) => (key.set)(&mut agent, value),
-                Err(wrong) => file.wrong(value.span(), &self.key(key.name), &wrong.what, &wrong.hint),
-            }
+        let contract = self.contract(file)?;
+        // All keys are looked at before any of them ends the reading: all mistakes are named in one go.
+        let agent = self.of_contract(file, contract, name.as_deref());
+        let work = self.work(file, name.as_deref());
+        let values = self.values(file, &AGENT);
+        let mut agent = Agent { name: name?, work: work?, ..agent? };
+        for (key, value) in values {
+            (key.set)(&mut agent, value);
         }
         bridge::settled(&agent, self, file);
         Some((agent, self.lines(file)))
+    }
+
+    /// Reads the keys that only agents of this contract have.
+    fn of_contract(&self, file: &mut File, contract: &str, name: Option<&str>) -> Option<Agent> {
+        self.unknown_keys(file, contract);
+        match contract {
+            EXEC => Some(Agent::program(exec::read(self, file)?)),
+            BRIDGE => Some(Agent::in_files(bridge::read(self, file)?)),
+            MESSAGE => Some(Agent::of_messages(message::read(self, file)?)),
+            other => match Spoken::named(other) {
+                Some(spoken) => Some(Agent::remote(remote::read(self, spoken, file)?)),
+                None => Some(Agent::sample(self.builtin(file, name).unwrap_or(Builtin::Echo))),
+            },
+        }
+    }
+
+    /// Reads those of these keys that are there, and names the wrong values.
+    pub(super) fn values<T>(&self, file: &mut File, keys: &'static [Key<T>]) -> Vec<(&'static Key<T>, Value)> {
+        let mut values = Vec::new();
+        for key in keys {
+            let Some(value) = self.keys.get(key.name) else { continue };
+            match key.kind.of_toml(value.get_ref()) {
+                Ok(value) => values.push((key, value)),
+                Err(wrong) => file.wrong(value.span(), &self.key(key.name), &wrong.what, &wrong.hint),
+            }
+        }
+        values
     }
 
     /// The line of every key.
@@ -204,12 +207,13 @@ impl Reading<'_> {
         let own = all.iter().find(|(name, _)| *name == contract).map(|(_, keys)| keys.clone()).unwrap_or_default();
         let known: Vec<&str> =
             BY_HAND.into_iter().chain(own.iter().copied()).chain(AGENT.iter().map(|key| key.name)).collect();
-        for (name, _) in self.keys {
+        for (name, value) in self.keys {
             let (key, span) = (name.get_ref().as_ref(), name.span());
             let other = all.iter().find(|(_, keys)| keys.contains(&key)).filter(|_| !own.contains(&key));
             if let Some((other, _)) = other {
                 let what = format!("agents of the contract \"{contract}\" have no such key");
-                let hint = format!("remove it, or write contract = \"{other}\"");
+                let hint = message::instead(contract, key, value.get_ref())
+                    .unwrap_or_else(|| format!("remove it, or write contract = \"{other}\""));
                 file.wrong(span, &self.key(key), &what, &hint);
             } else if !known.contains(&key) {
                 file.unknown_key(name, &self.key(key), &known);
@@ -235,9 +239,19 @@ impl Reading<'_> {
         found
     }
 
-    fn work(&self, file: &mut File, name: &str) -> Option<Vec<String>> {
-        let Some(value) = self.keys.get("work") else { return Some(vec![name.to_owned()]) };
-        let hint = format!("write work = [\"{name}\"], or leave it out for that");
+    fn work(&self, file: &mut File, name: Option<&str>) -> Option<Vec<String>> {
+        let Some(value) = self.keys.get("work") else { return Some(name.map(str::to_owned).into_iter().collect()) };
+        let hint = match value.get_ref() {
+            DeValue::String(work) => format!("write it as a list: work = {}", quoted_list(work)),
+            DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_)
+            | DeValue::Array(_)
+            | DeValue::Table(_) => {
+                format!("write work = {}, or leave it out for that", quoted_list(name.unwrap_or("report")))
+            }
+        };
         let shown = self.key("work");
         let DeValue::Array(list) = value.get_ref() else {
             file.wrong(
@@ -261,6 +275,11 @@ impl Reading<'_> {
         }
         Some(works)
     }
+}
+
+/// Returns a list of one text, as it is written in the file.
+fn quoted_list(text: &str) -> String {
+    Value::Texts(vec![text.to_owned()]).to_string()
 }
 
 /// Returns one name of a list of works, or what is wrong with it.

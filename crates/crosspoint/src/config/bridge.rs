@@ -67,12 +67,8 @@ pub(super) fn keys() -> Vec<&'static str> {
 pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Bridge> {
     let written = dir(agent, file);
     let mut bridge = Bridge { dir: PathBuf::new(), written: String::new(), carry: true };
-    for key in &KEYS {
-        let Some(value) = agent.keys.get(key.name) else { continue };
-        match key.kind.of_toml(value.get_ref()) {
-            Ok(value) => (key.set)(&mut bridge, value),
-            Err(wrong) => file.wrong(value.span(), &agent.key(key.name), &wrong.what, &wrong.hint),
-        }
+    for (key, value) in agent.values(file, &KEYS) {
+        (key.set)(&mut bridge, value);
     }
     let written = written?;
     let beside = file.source.path.parent().unwrap_or(Path::new(""));

@@ -10,19 +10,23 @@ use super::address;
 use super::agent::{Reading, header};
 use super::file::File;
 use super::kind::{Value, described};
-use super::load::{Loaded, line_span};
-use super::problem::{Position, Problem};
 use super::token::{self, TOKEN_FILE, Token};
 
 pub(super) const CALLER_TABLE: &str = "caller";
 
-const CALLBACK: &str = "callback";
+pub(super) const CALLBACK: &str = "callback";
 
 /// The keys, with what they are.
 pub(super) const KEYS: [(&str, &str); 3] = [
-    ("name", "What the caller is called. Agents and callers have different names."),
-    (CALLBACK, "The address at which it is told. The paths of its contract are below it. Without it the caller pulls."),
-    (TOKEN_FILE, "A file with the caller's token, which is presented at `callback`."),
+    ("name", "What the caller is called, as `\"upstream\"`. Agents and callers have different names."),
+    (
+        CALLBACK,
+        "The address at which it is told, as `\"http://127.0.0.1:9000\"`. The paths of its contract are below it. Without it the caller pulls.",
+    ),
+    (
+        TOKEN_FILE,
+        "A file with the caller's token, as `\"upstream.token\"`. The caller must present the token, and it is presented at `callback`. If one caller has a token, all callers have one, and every `work_request` needs one.",
+    ),
 ];
 
 /// Most callers: each has its own connections, and its own lines in the metrics.
@@ -95,35 +99,13 @@ fn caller_of(table: &Reading<'_>, file: &mut File) -> Option<Caller> {
 fn callback(table: &Reading<'_>, file: &mut File) -> Option<Url> {
     let hint = "write its address, as callback = \"http://127.0.0.1:8000\", or leave it out if the caller pulls";
     let text = table.text(file, CALLBACK, hint)?;
-    let read = address::base(&text, ENDPOINTS.into_iter());
-    read.map_err(|problem| file.wrong(table.span_of(CALLBACK), &table.key(CALLBACK), problem, hint)).ok()
-}
-
-/// Returns what callers contradict elsewhere in the configuration.
-pub(super) fn contradictions(loaded: &Loaded, file: &File) -> Vec<Problem> {
-    let config = &loaded.config;
-    let mut found = Vec::new();
-    for (caller, lines) in config.callers.iter().zip(&loaded.caller_lines) {
-        let mut wrong = |key: &str, what: String, hint: &str| {
-            let line = lines.get(key).copied().unwrap_or(1);
-            found.push(Problem {
-                position: Position::File(file.source.clone(), line_span(&file.source.text, line)),
-                key: format!("[[caller]] {}: {key}", caller.name),
-                what,
-                hint: hint.to_owned(),
-            });
-        };
-        // Both have a mailbox, and are asked for by their names alone.
-        if config.agents.iter().any(|agent| agent.name == caller.name) {
-            let what = format!("an agent is called \"{}\"", caller.name);
-            wrong("name", what, "give callers and agents different names");
-        }
-        if caller.callback.as_ref().is_some_and(|url| address::is_here(url, &config.server.listen)) {
-            let what = "this server itself listens there: it would be told of its own work".to_owned();
-            wrong(CALLBACK, what, "write where the caller listens, or leave it out if the caller pulls");
-        }
-    }
-    found
+    let problem = match address::base(&text, ENDPOINTS.into_iter()) {
+        Ok(url) => return Some(url),
+        Err(problem) => problem,
+    };
+    let mended = address::mended(&text, &ENDPOINTS).map(|url| format!("write callback = {}", Value::Text(url)));
+    file.wrong(table.span_of(CALLBACK), &table.key(CALLBACK), problem, mended.as_deref().unwrap_or(hint));
+    None
 }
 
 impl Caller {

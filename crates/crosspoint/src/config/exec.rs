@@ -115,12 +115,8 @@ pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Exec> {
     let argv = argv(agent, file);
     let limits = Limits { memory_bytes: None, processes: PROCESSES_DEFAULT, grace: GRACE_DEFAULT };
     let mut exec = Exec { argv: Vec::new(), env: env(agent, file), ask: false, retry_exit_codes: Vec::new(), limits };
-    for key in &KEYS {
-        let Some(value) = agent.keys.get(key.name) else { continue };
-        match key.kind.of_toml(value.get_ref()) {
-            Ok(value) => (key.set)(&mut exec, value),
-            Err(wrong) => file.wrong(value.span(), &agent.key(key.name), &wrong.what, &wrong.hint),
-        }
+    for (key, value) in agent.values(file, &KEYS) {
+        (key.set)(&mut exec, value);
     }
     Some(Exec { argv: argv?, ..exec })
 }

@@ -31,11 +31,15 @@ pub(super) struct File {
     pub(super) lines: BTreeMap<String, usize>,
     /// Its agents, with the line of every key that they set. `None` if it has no agents.
     pub(super) agents: Option<Vec<(Agent, BTreeMap<String, usize>)>>,
+    /// Whether a table of an agent could not be used.
+    pub(super) lost_agents: bool,
     /// The lines of the keys of its works.
     pub(super) work_lines: work::Lines,
     /// Its callers, with the line of every key that they set.
     pub(super) callers: Vec<(Caller, BTreeMap<String, usize>)>,
     pub(super) problems: Vec<Problem>,
+    /// What can be used, and should be mended.
+    pub(super) warnings: Vec<Problem>,
 }
 
 /// Reads a file into the configuration. A wrong value leaves its setting unchanged.
@@ -45,9 +49,11 @@ pub(super) fn read(path: &Path, text: String, config: &mut Config) -> File {
         source: source.clone(),
         lines: BTreeMap::new(),
         agents: None,
+        lost_agents: false,
         work_lines: BTreeMap::new(),
         callers: Vec::new(),
         problems: Vec::new(),
+        warnings: Vec::new(),
     };
     let (table, errors) = DeTable::parse_recoverable(&source.text);
     for error in &errors {
@@ -57,10 +63,7 @@ pub(super) fn read(path: &Path, text: String, config: &mut Config) -> File {
     if errors.is_empty() {
         file.tables(table.get_ref(), config);
     }
-    file.problems.sort_by_key(|problem| match &problem.position {
-        Position::File(_, span) => span.start,
-        Position::Environment(_) | Position::Flag(_) => usize::MAX,
-    });
+    file.problems.sort_by_key(Problem::offset);
     file
 }
 
@@ -68,6 +71,11 @@ impl File {
     pub(super) fn wrong(&mut self, span: Range<usize>, key: &str, what: &str, hint: &str) {
         let position = Position::File(self.source.clone(), span);
         self.problems.push(Problem { position, key: key.to_owned(), what: what.to_owned(), hint: hint.to_owned() });
+    }
+
+    pub(super) fn warn(&mut self, span: Range<usize>, key: &str, what: &str, hint: &str) {
+        let position = Position::File(self.source.clone(), span);
+        self.warnings.push(Problem { position, key: key.to_owned(), what: what.to_owned(), hint: hint.to_owned() });
     }
 
     pub(super) fn line(&self, span: &Range<usize>) -> usize {

@@ -162,7 +162,7 @@ impl Kind {
             }
             (_, other) => {
                 let what = format!("it must be {}, and this is {}", self.expected(), described(other));
-                Err(Wrong::new(what, self.hint()))
+                Err(Wrong::new(what, self.only_text(other).unwrap_or_else(|| self.hint())))
             }
         }
     }
@@ -201,6 +201,16 @@ impl Kind {
             Kind::Names => names::of_text(Of::Types, text).map(Value::Texts),
             Kind::ExitCodes => exit_codes::of_text(text).map(Value::Codes),
         }
+    }
+
+    /// Says how to write a list of one text where the text alone is wanted.
+    fn only_text(self, value: &DeValue<'_>) -> Option<String> {
+        let DeValue::Array(items) = value else { return None };
+        let [item] = &items[..] else { return None };
+        let DeValue::String(text) = item.get_ref() else { return None };
+        let is_text = matches!(self, Kind::Address | Kind::Name | Kind::Choice(_) | Kind::Store);
+        let is_good = is_text && self.of_text(text).is_ok();
+        is_good.then(|| format!("write it without brackets: {}", Value::Text(text.to_string())))
     }
 
     fn of_whole(self, number: i128) -> Result<Value, Wrong> {

@@ -14,7 +14,7 @@ use super::file;
 use super::key::SECTIONS;
 use super::kind::Value;
 use super::problem::{Invalid, Position, Problem};
-use super::{Agent, Config, Contract, DATABASE, address, caller, work};
+use super::{Agent, Config, Contract, DATABASE, address, together, work};
 
 const FILE_NAME: &str = "crosspoint.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -53,6 +53,8 @@ pub(crate) struct Loaded {
     pub(super) work_lines: work::Lines,
     /// The lines of the callers' keys, in the order of the callers.
     pub(super) caller_lines: Vec<BTreeMap<String, usize>>,
+    /// What can be used, and should be mended.
+    pub(crate) warnings: Vec<Problem>,
 }
 
 impl Config {
@@ -70,6 +72,7 @@ impl Loaded {
             agent_lines: Vec::new(),
             work_lines: BTreeMap::new(),
             caller_lines: Vec::new(),
+            warnings: Vec::new(),
         };
         let mut problems = Vec::new();
         let file = match find(flags)? {
@@ -79,10 +82,14 @@ impl Loaded {
         let source = file.map(|(text, path)| loaded.take_file(&path, text, &mut problems));
         loaded.take_environment(&mut problems);
         loaded.take_flags(flags, &mut problems);
-        if problems.is_empty() {
+        let is_read = problems.is_empty();
+        problems.extend(source.iter().flat_map(|file| together::contradictions(&loaded, file)));
+        problems.sort_by_key(Problem::offset);
+        // These compare values that are wrong where a default stands in for one that could not be read.
+        if is_read {
             problems.extend(loaded.contradiction(source.as_ref()));
             problems.extend(source.as_ref().and_then(|file| loaded.circle(file)));
-            problems.extend(source.iter().flat_map(|file| caller::contradictions(&loaded, file)));
+            problems.extend(source.iter().flat_map(|file| together::callers_here(&loaded, file)));
         }
         if problems.is_empty() { Ok(loaded) } else { Err(Invalid(problems).into()) }
     }
@@ -91,6 +98,7 @@ impl Loaded {
         let mut file = file::read(path, text, &mut self.config);
         self.config.origin = Some(path.to_owned());
         problems.append(&mut file.problems);
+        self.warnings.append(&mut file.warnings);
         self.origins.extend(file.lines.iter().map(|(key, line)| (key.clone(), Origin::File(*line))));
         self.work_lines = std::mem::take(&mut file.work_lines);
         (self.config.callers, self.caller_lines) = std::mem::take(&mut file.callers).into_iter().unzip();

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crosspoint_engine::policy::TOTAL_DEFAULT;
 use reqwest::Url;
+use toml::de::DeValue;
 
-use super::agent::Reading;
+use super::agent::{MESSAGE, Reading};
 use super::file::File;
 use super::key::Key;
 use super::kind::{Kind, Value};
@@ -21,6 +22,9 @@ pub(crate) const ENDPOINT: &str = "/api/agent/message";
 
 /// The keys that are read by hand.
 const BY_HAND: [&str; 2] = ["via", TOKEN_FILE];
+
+/// An address, for hints.
+const EXAMPLE: &str = "http://127.0.0.1:8000";
 
 const HINT: &str = "write via = \"pull\" for an agent that asks for its work, or via = \"push:http://127.0.0.1:8000\"";
 
@@ -82,15 +86,29 @@ pub(super) fn keys() -> Vec<&'static str> {
 pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Message> {
     let via = via(agent, file);
     let (token_file, token) = token::read(agent, file);
+    let values = agent.values(file, &KEYS);
     let mut message = Message { via: via?, token, token_file, carry: true };
-    for key in &KEYS {
-        let Some(value) = agent.keys.get(key.name) else { continue };
-        match key.kind.of_toml(value.get_ref()) {
-            Ok(value) => (key.set)(&mut message, value),
-            Err(wrong) => file.wrong(value.span(), &agent.key(key.name), &wrong.what, &wrong.hint),
-        }
+    for (key, value) in values {
+        (key.set)(&mut message, value);
     }
     Some(message)
+}
+
+/// Says what an agent of messages has in place of a key of other agents behind an address.
+pub(super) fn instead(contract: &str, key: &str, value: &DeValue<'_>) -> Option<String> {
+    match (contract == MESSAGE, key, value) {
+        (true, "url", DeValue::String(url)) => {
+            let url = address::mended(url, &[ENDPOINT]);
+            Some(format!("write via = {} in its place", pushed(url.as_deref().unwrap_or(EXAMPLE))))
+        }
+        (true, "stream", _) => Some("remove it: an agent of messages sends a work_status whenever it likes".to_owned()),
+        (_, _, _) => None,
+    }
+}
+
+/// Returns how messages reach an agent at this address, as it is written in the file.
+fn pushed(url: &str) -> Value {
+    Value::Text(format!("push:{url}"))
 }
 
 fn via(agent: &Reading<'_>, file: &mut File) -> Option<Via> {
@@ -108,7 +126,10 @@ fn via(agent: &Reading<'_>, file: &mut File) -> Option<Via> {
         ("amqp", _) => "agents of a queue come with a later version",
         (_, None) => "it is neither \"pull\" nor \"push:\" and an address",
     };
-    file.wrong(agent.span_of("via"), &agent.key("via"), problem, HINT);
+    let address = text.strip_prefix("push:").or_else(|| text.contains("://").then_some(text.as_str()));
+    let mended = address.and_then(|text| address::mended(text, &[ENDPOINT]));
+    let hint = mended.map_or_else(|| HINT.to_owned(), |url| format!("write via = {}", pushed(&url)));
+    file.wrong(agent.span_of("via"), &agent.key("via"), problem, &hint);
     None
 }
 

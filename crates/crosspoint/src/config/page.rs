@@ -37,7 +37,8 @@ fn page() -> String {
          names another. Every key of one value can also be set in the environment:\n`CROSSPOINT_SERVER_LISTEN` is the \
          key `listen` of `[server]`. Options win over the environment, the environment over\nthe file, the file over \
          the defaults. `crosspoint config check` says what is wrong with a file, and\n`crosspoint config show` prints \
-         what is in force and where it came from.\n",
+         what is in force and where it came from.\n\nPaths of files and directories in the tables of agents, works and \
+         callers are relative to the configuration file.\n",
     );
     let config = [Config::default()];
     for section in &SECTIONS {
@@ -81,6 +82,7 @@ fn page() -> String {
     }
     out.push_str(
         "\n## `[[caller]]`\n\nOne table for each caller that is told later what became of its work; see\n\
+         [callers that are told later](contracts/message.md#callers-that-are-told-later) and\n\
          [operations](operations.md#what-callers-are-owed).\n",
     );
     out.push_str("\n| key | what it is |\n|---|---|\n");

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::nearest::nearest;
 
 use crate::terminal::render::{self, Spot};
@@ -54,14 +55,29 @@ impl fmt::Display for Invalid {
 impl Invalid {
     /// Prints all problems for people.
     pub(crate) fn print(&self, out: &mut impl std::io::Write) -> std::io::Result<()> {
-        for problem in &self.0 {
-            render::placed(out, &problem.title(), &problem.where_is(), problem.spot(), &problem.hint)?;
-        }
-        Ok(())
+        self.0.iter().try_for_each(|problem| problem.print(out, Level::Error))
     }
 }
 
 impl Problem {
+    /// Prints it for people, as something of this level.
+    pub(crate) fn print(&self, out: &mut impl std::io::Write, level: Level) -> std::io::Result<()> {
+        render::placed(out, level, &self.title(), &self.where_is(), self.spot(), &self.hint)
+    }
+
+    /// Describes it in one line, for logs.
+    pub(crate) fn line(&self) -> String {
+        format!("{}: {}; {}", self.where_is(), self.title(), self.hint)
+    }
+
+    /// Where it is in the file, for sorting. What is not in the file comes last.
+    pub(super) fn offset(&self) -> usize {
+        match &self.position {
+            Position::File(_, span) => span.start,
+            Position::Environment(_) | Position::Flag(_) => usize::MAX,
+        }
+    }
+
     fn title(&self) -> String {
         let what = render::visible(&self.what);
         if self.key.is_empty() { what } else { format!("{}: {what}", render::shown_pointer(&self.key)) }

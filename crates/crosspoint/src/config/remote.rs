@@ -93,13 +93,10 @@ pub(super) fn read(agent: &Reading<'_>, spoken: &'static Spoken, file: &mut File
     if agent.keys.contains_key("stream") && !spoken.has_stream {
         misplaced(agent, file, "stream", |spoken| spoken.has_stream);
     }
+    let values = agent.values(file, &KEYS);
     let mut remote = Remote { spoken, url: url?, token, token_file, mode, carry: true, stream: true };
-    for key in &KEYS {
-        let Some(value) = agent.keys.get(key.name) else { continue };
-        match key.kind.of_toml(value.get_ref()) {
-            Ok(value) => (key.set)(&mut remote, value),
-            Err(wrong) => file.wrong(value.span(), &agent.key(key.name), &wrong.what, &wrong.hint),
-        }
+    for (key, value) in values {
+        (key.set)(&mut remote, value);
     }
     Some(remote)
 }
@@ -119,8 +116,14 @@ fn url(agent: &Reading<'_>, file: &mut File) -> Option<Url> {
         return None;
     }
     let text = agent.text(file, "url", hint)?;
-    let endpoints = Spoken::all().flat_map(|spoken| spoken.endpoints).copied();
-    address::base(&text, endpoints).map_err(|problem| file.wrong(agent.span_of("url"), &shown, problem, hint)).ok()
+    let endpoints: Vec<&str> = Spoken::all().flat_map(|spoken| spoken.endpoints).copied().collect();
+    let problem = match address::base(&text, endpoints.iter().copied()) {
+        Ok(url) => return Some(url),
+        Err(problem) => problem,
+    };
+    let mended = address::mended(&text, &endpoints).map(|url| format!("write url = {}", Value::Text(url)));
+    file.wrong(agent.span_of("url"), &shown, problem, mended.as_deref().unwrap_or(hint));
+    None
 }
 
 impl Remote {

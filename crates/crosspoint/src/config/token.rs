@@ -1,14 +1,21 @@
 //! Tokens, which are in files of their own.
 
-use std::fmt;
-use std::fs;
-use std::path::Path;
+use std::fs::{self, Metadata};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{self, Path};
+use std::{fmt, io};
 
 use super::agent::Reading;
 use super::file::File;
 
 /// Longest token, in bytes. A longer file holds something else.
 const TOKEN_BYTES_MAX: u64 = 4 << 10;
+
+/// Fewest characters of a token that is hard to guess.
+const TOKEN_CHARACTERS_MIN: usize = 16;
+
+/// The permission of a file that lets every user of the machine read it.
+const READABLE_BY_ALL: u32 = 0o004;
 
 /// The key that names the file of a token.
 pub(super) const TOKEN_FILE: &str = "token_file";
@@ -31,17 +38,37 @@ impl Token {
     }
 
     /// Reads the file of a token, or returns what is wrong with it.
-    fn of_file(path: &Path) -> Result<Token, &'static str> {
-        let text = fs::metadata(path).and_then(|found| {
-            if found.len() > TOKEN_BYTES_MAX { Ok(None) } else { fs::read_to_string(path).map(Some) }
-        });
-        let text = text.map_err(|_| "the file cannot be read")?.ok_or("the file is too long for a token")?;
-        let token = text.trim();
-        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err("the file does not hold a token: one line of visible ASCII characters");
+    fn of_file(path: &Path) -> Result<(Token, Metadata), Unusable> {
+        let unread = |error: io::Error| Unusable::Unread(error.kind());
+        let about = fs::metadata(path).map_err(unread)?;
+        if about.len() > TOKEN_BYTES_MAX {
+            return Err(Unusable::Other("the file is too long for a token"));
         }
-        Ok(Token(token.to_owned()))
+        let text = fs::read(path).map_err(unread)?;
+        let token = str::from_utf8(&text).unwrap_or_default().trim();
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Unusable::Other("the file does not hold a token: one line of visible ASCII characters"));
+        }
+        Ok((Token(token.to_owned()), about))
     }
+
+    /// Returns what makes the token less of a secret than it should be.
+    fn weaknesses(&self, about: &Metadata) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let is_short = self.0.len() < TOKEN_CHARACTERS_MIN;
+        let is_open = about.permissions().mode() & READABLE_BY_ALL != 0;
+        let short =
+            is_short.then_some(("the token is shorter than 16 characters, and can be guessed", "make a longer one"));
+        let open = is_open.then_some(("every user of this machine can read the file", "chmod 600 it"));
+        short.into_iter().chain(open)
+    }
+}
+
+/// Why a file gives no token.
+enum Unusable {
+    /// It cannot be read.
+    Unread(io::ErrorKind),
+    /// It can be read, and this is wrong with it.
+    Other(&'static str),
 }
 
 impl fmt::Debug for Token {
@@ -53,10 +80,35 @@ impl fmt::Debug for Token {
 /// Reads the key and the file that it names. A relative path is relative to the configuration file.
 pub(super) fn read(table: &Reading<'_>, file: &mut File) -> (Option<String>, Option<Token>) {
     let Some(path) = table.text(file, TOKEN_FILE, "write the path of a file in quotes") else { return (None, None) };
-    let beside = file.source.path.parent().unwrap_or(Path::new(""));
-    let hint = "write the path of a file that holds the token alone";
-    let token = Token::of_file(&beside.join(&path))
-        .map_err(|problem| file.wrong(table.span_of(TOKEN_FILE), &table.key(TOKEN_FILE), problem, hint))
-        .ok();
-    (Some(path), token)
+    let beside = file.source.path.parent().unwrap_or(Path::new("")).join(&path);
+    let (span, key) = (table.span_of(TOKEN_FILE), table.key(TOKEN_FILE));
+    match Token::of_file(&beside) {
+        Ok((token, about)) => {
+            for (what, hint) in token.weaknesses(&about) {
+                file.warn(span.clone(), &key, what, hint);
+            }
+            (Some(path), Some(token))
+        }
+        Err(Unusable::Other(what)) => {
+            file.wrong(span, &key, what, "write the path of a file that holds the token alone");
+            (Some(path), None)
+        }
+        Err(Unusable::Unread(why)) => {
+            let whole = path::absolute(&beside).unwrap_or(beside);
+            let (what, hint) = unread(why, &whole);
+            file.wrong(span, &key, &what, &hint);
+            (Some(path), None)
+        }
+    }
+}
+
+/// Says why a file cannot be read, and what to do about it.
+fn unread(why: io::ErrorKind, path: &Path) -> (String, String) {
+    let shown = path.display();
+    if why == io::ErrorKind::NotFound {
+        let hint = format!("write the token into it; (umask 077; openssl rand -hex 16 > {shown}) makes a new one");
+        return (format!("there is no file {shown}"), hint);
+    }
+    let hint = "let the user that runs the server read it; a path is relative to the configuration file";
+    (format!("{shown} cannot be read: {why}"), hint.to_owned())
 }

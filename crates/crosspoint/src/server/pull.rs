@@ -129,7 +129,7 @@ pub(super) async fn leave_agent(
 }
 
 pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refused> {
-    let forgotten = app.engine().forget(&name).await.map_err(|why| unjoined(&why))?;
+    let forgotten = app.engine().forget(&name).await.map_err(|why| unforgotten(&why))?;
     app.queues().tidy(&name);
     app.hub().forget(&name);
     app.shown_agent(Ok(forgotten))
@@ -275,6 +275,14 @@ fn not_joined(why: &NotJoined) -> Refusal {
         }
         NotJoined::Refused(why) => unjoined(why),
     }
+}
+
+fn unforgotten(why: &Unjoined) -> Refusal {
+    if matches!(why, Unjoined::Configured) {
+        let hint = "remove its table from the configuration file, and restart the server";
+        return Refusal::conflict("an agent of the configuration cannot be forgotten", hint);
+    }
+    unjoined(why)
 }
 
 pub(super) fn unjoined(why: &Unjoined) -> Refusal {

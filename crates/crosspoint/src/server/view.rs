@@ -146,6 +146,7 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView, of_itself: &OfIts
     }
     breaker.close();
     object.plain("drained", agent.standing.drained);
+    object.plain("configured", agent.joined.is_none());
     if agent.joined.is_some() || agent.seen.is_some() {
         match agent.away_since() {
             Some(since) => object.quoted("away_since", since),

@@ -137,16 +137,17 @@ pub(crate) struct Spot<'t> {
     pub(crate) span: (usize, usize),
 }
 
-/// Prints an error at a place: its line, if it has one, and what to do about it.
+/// Prints an error or a warning at a place: its line, if it has one, and what to do about it.
 pub(crate) fn placed(
     out: &mut impl Write,
+    level: Level,
     title: &str,
     position: &str,
     spot: Option<Spot<'_>>,
     hint: &str,
 ) -> io::Result<()> {
-    let (style, bold, dim) = (level(Level::Error), bold(), dim());
-    writeln!(out, "{style}error{style:#}{bold}: {title}{bold:#}")?;
+    let (style, bold, dim) = (self::level(level), bold(), dim());
+    writeln!(out, "{style}{}{style:#}{bold}: {title}{bold:#}", level.name())?;
     let number = spot.map(|spot| spot.line.to_string()).unwrap_or_default();
     let gutter = " ".repeat(number.len());
     writeln!(out, "{gutter}{dim}-->{dim:#} {position}")?;
@@ -326,7 +327,7 @@ pub(crate) fn undetected(name: &str, undetected: &Undetected, option: &str) {
         Undetected::Unknown => {
             let kinds = Kind::ALL.map(Kind::name).join(", ");
             let _ = write!(message, "\n  tried: {kinds}");
-            format!("say what it is: {option} KIND")
+            format!("say what it is: {option} KIND; give one document at a time, with its envelope")
         }
         Undetected::Ambiguous(candidates) if told_by(candidates).is_some() => {
             format!("correct its `{}`", told_by(candidates).unwrap_or_default().1)

@@ -4,6 +4,7 @@ mod broken_connections;
 mod clauses;
 pub(crate) mod config;
 mod config_of_callers;
+mod config_of_messages;
 mod config_of_programs;
 mod config_of_services;
 mod config_of_works;

@@ -14,7 +14,8 @@ pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
     row(out, "job", &job.id)?;
     row(out, "state", &job.state)?;
     row(out, "work", &job.work)?;
-    row(out, "agent", job.agent.as_deref().unwrap_or("none yet"))?;
+    let no_agent = if job.outcome.is_some() { "none" } else { "none yet" };
+    row(out, "agent", job.agent.as_deref().unwrap_or(no_agent))?;
     if job.request_id != job.id {
         row(out, "request id", &job.request_id)?;
     }
@@ -31,7 +32,8 @@ pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
     row(out, "created", &job.created_at)?;
     row(out, "updated", &job.updated_at)?;
     if let Some(stuck) = &job.stuck {
-        row(out, "stuck", &format!("{}, since {}", stuck.reason, stuck.since))?;
+        row(out, "stuck", &stuck.reason)?;
+        row(out, "", &format!("it waits since {}", stuck.since))?;
     }
     if let Some(owed) = &job.owed {
         print_owed(out, owed)?;

@@ -14,7 +14,7 @@ use crate::terminal::render;
 /// The program's name if it is installed.
 const PROGRAM: &str = "crosspoint";
 
-/// Most agents that are shown.
+/// Most agents, and most callers, that are shown.
 const AGENTS_MAX: usize = 20;
 
 pub(super) fn show(address: &Address, config: &Config, engine: &Engine) {
@@ -33,6 +33,7 @@ fn write(out: &mut impl Write, address: &Address, config: &Config, engine: &Engi
     }
     writeln!(out, "  data    {}", config.store.path.display())?;
     write_agents(out, engine)?;
+    write_callers(out, config)?;
     let sample = engine.agents().iter().any(|agent| agent.spec.works.iter().any(|work| &**work == "slow_echo"));
     if sample {
         let input = r#"{"message":"hello"}"#;
@@ -49,11 +50,26 @@ fn write_agents(out: &mut impl Write, engine: &Engine) -> io::Result<()> {
         let head = if at == 0 { "agents" } else { "" };
         let works: Vec<&str> = agent.spec.works.iter().map(|work| &**work).collect();
         let works = render::visible(&listed(&works, "crosspoint agents show lists all"));
-        writeln!(out, "  {head:<7} {:<12} {dim}takes{dim:#} {works}", render::visible(&agent.spec.name))?;
+        let takes = if agent.joined.is_some() { "joined, takes" } else { "takes" };
+        writeln!(out, "  {head:<7} {:<12} {dim}{takes}{dim:#} {works}", render::visible(&agent.spec.name))?;
     }
     match agents.len().saturating_sub(AGENTS_MAX) {
         0 => Ok(()),
         more => writeln!(out, "  {:<7} and {more} more; crosspoint agents list lists all", ""),
+    }
+}
+
+/// Prints some of the callers, and how each is told.
+fn write_callers(out: &mut impl Write, config: &Config) -> io::Result<()> {
+    let dim = render::dim();
+    for (at, caller) in config.callers.iter().take(AGENTS_MAX).enumerate() {
+        let head = if at == 0 { "callers" } else { "" };
+        let told = caller.callback.as_ref().map_or_else(|| "pulls".to_owned(), |url| format!("is told at {url}"));
+        writeln!(out, "  {head:<7} {:<12} {dim}{told}{dim:#}", render::visible(&caller.name))?;
+    }
+    match config.callers.len().saturating_sub(AGENTS_MAX) {
+        0 => Ok(()),
+        more => writeln!(out, "  {:<7} and {more} more; crosspoint config show lists all", ""),
     }
 }
 

@@ -270,6 +270,8 @@ pub(super) struct Agent {
     breaker: BreakerShown,
     /// Whether it gets no new work.
     drained: bool,
+    /// Whether it is in the configuration. If not, it joined or registered.
+    configured: bool,
     /// Of an agent that joined, and of a configured one whose presence is known: since when it is away; null while it
     /// is there.
     away_since: Option<Nullable<When>>,

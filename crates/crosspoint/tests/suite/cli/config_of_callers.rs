@@ -13,12 +13,15 @@ token_file = "planner.token"
 
 [[caller]]
 name = "night-shift"
+token_file = "night.token"
 "#;
 
 #[test]
 fn everything_about_a_caller_is_shown_but_its_token() {
     let place = Place::new("caller-good", GOOD);
-    fs::write(place.path().join("planner.token"), "s3cret\n").expect("it can be written");
+    for (file, token) in [("planner.token", "s3cret\n"), ("night.token", "s3cret-of-night")] {
+        fs::write(place.path().join(file), token).expect("it can be written");
+    }
     let shown = transcript(&mut place.crosspoint(&["config", "show"]));
     assert!(!shown.contains("s3cret"), "{shown}");
     let callers = shown.split_once("[[caller]]").expect("it has callers").1;
@@ -64,7 +67,7 @@ token_file = "nobody.token"
 "#,
     );
     fs::write(place.path().join("two.token"), "s3cret one").expect("it can be written");
-    let said = place.check();
+    let said = place.check().replace(&place.path().display().to_string(), "PLACE");
     assert!(!said.contains("s3cret"), "{said}");
     insta::assert_snapshot!(said);
 }
@@ -91,6 +94,29 @@ fn callers_and_agents_have_different_names() {
     }
     let said = Place::new("caller-own-name", &(caller("other") + agent)).check();
     assert!(said.contains("exit 0"), "{said}");
+}
+
+/// A caller without a token could do nothing once another has one.
+#[test]
+fn all_callers_have_a_token_or_none_has() {
+    let caller = "[[caller]]\nname = \"planner\"\ntoken_file = \"planner.token\"\n[[caller]]\nname = \"other\"\n";
+    let place = Place::new("caller-tokenless", caller);
+    fs::write(place.path().join("planner.token"), "s3cret").expect("it can be written");
+    let said = place.check();
+    assert!(said.contains("[[caller]] other: token_file: it is missing, and \"planner\" has one"), "{said}");
+    assert!(said.contains("add token_file = \"other.token\"") && said.contains("1 error"), "{said}");
+}
+
+#[test]
+fn contradictions_are_named_beside_other_mistakes() {
+    let agent = "[[agent]]\nname = \"planner\"\ncontract = \"builtin\"\nrun = \"echo\"\n";
+    let caller = "[[caller]]\nname = \"planner\"\ncalback = \"x\"\n";
+    let said = Place::new("caller-both", &format!("{caller}{agent}")).check();
+    assert!(said.contains("did you mean callback?") && said.contains("name: an agent is called"), "{said}");
+    // The sample agents stand in for agents that cannot be used, and are not compared with.
+    let lost = "[[caller]]\nname = \"echo\"\n[[agent]]\nname = \"x\"\ncontract = \"run\"\n";
+    let said = Place::new("caller-lost", lost).check();
+    assert!(said.contains("1 error") && said.contains("address is not given"), "{said}");
 }
 
 #[test]

@@ -52,6 +52,15 @@ fn the_first_help_fits_a_screen() {
     insta::assert_snapshot!(help);
 }
 
+/// An example that is broken into two lines cannot be copied.
+#[test]
+fn the_examples_of_the_server_fit_80_columns() {
+    let help = stdout(&mut crosspoint(&["serve", "--help"]));
+    let examples = help.split_once("Examples:").expect("it has examples").1.split("\n\n").next().unwrap_or_default();
+    assert!(examples.lines().all(|line| line.len() <= 80), "{examples}");
+    assert!(examples.lines().skip(1).all(|line| line.contains(" serve") || line.contains(" curl")), "{examples}");
+}
+
 #[test]
 fn usage_errors_exit_2() {
     for arguments in
@@ -60,6 +69,16 @@ fn usage_errors_exit_2() {
         let said = transcript(&mut crosspoint(arguments));
         assert!(said.starts_with("exit 2\n--- stdout\n--- stderr\n"), "{arguments:?}: {said}");
     }
+}
+
+#[test]
+fn a_contract_in_place_of_a_kind_is_answered_with_its_kinds() {
+    let said = transcript(&mut crosspoint(&["validate", "--as", "bridge", "-"]));
+    assert!(said.contains("bridge is a contract, and its kinds are bridge.request, bridge.response\n"), "{said}");
+    let help = stdout(&mut crosspoint(&["validate", "--help"]));
+    assert!(help.contains("bridge.request") && help.contains("run.stream"), "{help}");
+    let said = transcript(&mut crosspoint(&["validate", "--as", "bridge.reqest", "-"]));
+    assert!(said.contains("a similar value exists: 'bridge.request'"), "{said}");
 }
 
 #[test]

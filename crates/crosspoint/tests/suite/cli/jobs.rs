@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::program::{crosspoint, transcript};
 use crate::support::programs::bash;
+use crate::support::puller::Puller;
 use crate::support::server::Server;
 
 /// The program, run in the directory where the server was started.
@@ -114,6 +115,11 @@ fn a_request_id_makes_a_repeat_the_same_job() {
     let arguments = ["echo", "--request-id", "mine", "--input", "{\"a\": 1}"];
     let first = detached(&server, &arguments);
     assert_eq!(first, detached(&server, &arguments));
+    // Some callers know no other id of their work.
+    let shown = said(&server, &["jobs", "show", "mine"]);
+    assert!(shown.contains(&format!("job         {first}\n")), "{shown}");
+    let unknown = said(&server, &["jobs", "show", "yours"]);
+    assert!(unknown.starts_with("exit 2") && unknown.contains("an id of a job is wanted"), "{unknown}");
     let other = said(&server, &["submit", "echo", "--request-id", "mine", "--input", "{\"a\": 2}"]);
     assert!(other.starts_with("exit 2") && other.contains(&first), "{other}");
     assert_ne!(detached(&server, &["echo"]), detached(&server, &["echo"]));
@@ -227,12 +233,26 @@ fn agents_are_listed_drained_and_closed() {
 }
 
 #[test]
+fn an_agent_that_is_away_is_shown_and_forgotten() {
+    let server = Server::start();
+    Puller::joined(&server, "digger", 1).leave(&server);
+    let shown = said(&server, &["agents", "show", "digger"]);
+    assert!(shown.contains("running     0\n") && shown.contains("away        since "), "{shown}");
+    assert!(shown.contains("configured  no: it joined or registered\n"), "{shown}");
+    let closed = said(&server, &["agents", "breaker", "digger", "--close"]);
+    assert!(closed.contains("breaker     closed\n"), "{closed}");
+    let forgotten = said(&server, &["agents", "forget", "digger"]);
+    assert_eq!(forgotten, "exit 0\n--- stdout\nagent digger is forgotten\n--- stderr\n");
+    assert!(said(&server, &["agents", "show", "digger"]).starts_with("exit 2"));
+}
+
+#[test]
 fn a_job_that_does_not_move_says_why() {
     let server = Server::start();
     assert!(said(&server, &["agents", "drain", "echo"]).starts_with("exit 0"));
     let id = detached(&server, &["echo"]);
     let shown = said(&server, &["jobs", "show", &id]);
-    assert!(shown.contains("stuck       agent echo is paused by an operator, since "), "{shown}");
+    assert!(shown.contains("stuck       agent echo is paused by an operator\n            it waits since "), "{shown}");
     assert!(said(&server, &["jobs", "list"]).contains("agent echo is paused by an operator"));
 }
 

@@ -28,6 +28,30 @@ fn the_five_mistakes_are_named() {
     insta::assert_snapshot!(told.join("\n"));
 }
 
+/// The types that an operator adds may be some of the contract's own.
+#[test]
+fn every_agent_type_is_listed_once() {
+    let arguments =
+        ["validate", "--agent-type", "infra", "--agent-type", "audit", "testdata/broken/message/MSG-1.4.json"];
+    let said = transcript(&mut crosspoint(&arguments));
+    assert!(said.contains("is none of orchestrator, infra, desktop, code, research, audit\n"), "{said}");
+}
+
+/// A payload without its envelope is told where its members belong, and a list to take its documents out.
+#[test]
+fn documents_without_their_envelope_have_a_hint() {
+    let validate = |arguments: &[&str], text: &str| {
+        transcript(crosspoint(&["validate", "-"]).args(arguments).write_stdin(text.to_owned()))
+    };
+    let payload = r#"{"task_id": "550e8400-e29b-41d4-a716-446655440004", "work_type": "ping"}"#;
+    let said = validate(&["--as", "message.work_request"], payload);
+    assert!(said.contains("and put what this type of message says inside"), "{said}");
+    for text in [payload, r#"{"messages": []}"#] {
+        let said = validate(&[], text);
+        assert!(said.starts_with("exit 2") && said.contains("one document at a time, with its envelope"), "{said}");
+    }
+}
+
 /// Following only the hints mends the file with all five mistakes.
 #[test]
 fn the_hints_mend_the_five_mistakes() {

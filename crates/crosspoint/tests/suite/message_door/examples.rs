@@ -11,15 +11,30 @@ use crate::support::message_post::{ENDPOINT, new_id};
 use crate::support::message_sender::{PRINTED, asking, cancelling};
 use crate::support::program::root;
 use crate::support::programs::violations;
-use crate::support::scripted_agent::{Request, ScriptedAgent};
+use crate::support::scripted_agent::{Request, ScriptedAgent, unused_address};
 use crate::support::server::{Server, until};
 
-/// Most lines of the agent that hold code.
-const LINES_MAX: usize = 40;
+/// The agents that pull and are pushed to.
+const AGENTS: [(&str, &str); 2] = [("agent.py", "infra-1"), ("push_agent.py", "infra-2")];
 
-const SCRIPT: &str = "examples/message/agent.py";
+/// Most lines of a script that hold code.
+const LINES_MAX: usize = 54;
 
-/// The agent of the examples, until this is dropped.
+/// The command that runs a script of the examples, in a directory where its log is.
+fn script_in(directory: &Path, script: &str, server: &str) -> Command {
+    let said = File::options().create(true).append(true).open(directory.join("agent.log")).expect("a log");
+    let mut command = Command::new("python3");
+    command.arg(root().join("examples/message").join(script)).arg(server).current_dir(directory).stderr(said);
+    command.env_remove("AGENT_TOKEN").env_remove("CALLER_TOKEN");
+    command
+}
+
+/// What the scripts have printed to stderr.
+fn log_in(directory: &Path) -> String {
+    fs::read_to_string(directory.join("agent.log")).expect("it is there")
+}
+
+/// An agent of the examples, until this is dropped.
 struct Agent {
     child: Child,
 }
@@ -36,11 +51,14 @@ impl Agent {
     }
 
     fn begin(server: &str, directory: &Path, token: Option<&str>) -> Agent {
-        let said = File::options().create(true).append(true).open(directory.join("agent.log")).expect("a log");
-        let mut command = Command::new("python3");
-        command.arg(root().join(SCRIPT)).arg(server).current_dir(directory).stderr(said);
-        command.env_remove("AGENT_TOKEN").envs(token.map(|token| ("AGENT_TOKEN", token)));
+        let mut command = script_in(directory, "agent.py", server);
+        command.envs(token.map(|token| ("AGENT_TOKEN", token)));
         Agent { child: command.spawn().expect("it starts") }
+    }
+
+    /// Starts one of the agents, on a free port if it is one that is pushed to.
+    fn of_script(script: &str, server: &str, directory: &Path) -> Agent {
+        Agent { child: script_in(directory, script, server).arg("0").spawn().expect("it starts") }
     }
 }
 
@@ -83,9 +101,16 @@ fn keeps_the_contract(server: &Server, job: &Value) {
 }
 
 #[test]
-fn the_caller_of_the_examples_reaches_the_agent() {
+fn the_caller_of_the_examples_reaches_the_agents() {
+    for (script, name) in AGENTS {
+        reaches(script, name);
+    }
+}
+
+fn reaches(agent: &str, name: &str) {
     let server = Server::start();
-    let _agent = Agent::start(&server, server.directory(), None);
+    let _agent = Agent::of_script(agent, &server.url(), server.directory());
+    until("it registers", || (server.get(&format!("/api/v1/agents/{name}")).status == 200).then_some(()));
     let said = script("examples/message/call.sh", &server);
     let parts = parts(&said);
     let [done, again, accepted, cancelled] = parts[..] else { panic!("{said}") };
@@ -101,14 +126,47 @@ fn the_caller_of_the_examples_reaches_the_agent() {
     assert_eq!(cancelled["payload"]["error_code"], 5901, "{said}");
     let jobs = server.get("/api/v1/jobs?door=message").json()["jobs"].as_array().cloned().expect("a list");
     assert_eq!(jobs.len(), 2, "the repeat and the cancellation made none: {jobs:?}");
-    for job in &jobs {
-        assert_eq!((&job["agent"], &job["attempts"]), (&json!("infra-1"), &json!(1)), "{job}");
-        keeps_the_contract(&server, job);
-    }
+    // What was cancelled may not have begun.
+    assert_eq!((&jobs[1]["agent"], &jobs[1]["attempts"]), (&json!(name), &json!(1)), "{jobs:?}");
+    jobs.iter().for_each(|job| keeps_the_contract(&server, job));
     assert_eq!(jobs[1]["progress"], json!({"percent": 100, "step": "Step 3 of 3"}), "{jobs:?}");
     // The agent has stopped what was cancelled, and does other work.
     server.outcome_of(&asking("run_playbook", &json!({"steps": 1})));
-    assert_eq!(fs::read_to_string(server.directory().join("agent.log")).expect("it is there"), "", "{}", server.log());
+    assert_eq!(log_in(server.directory()), "", "{}", server.log());
+}
+
+/// MSG-8
+#[test]
+fn the_pushed_agent_answers_a_request_that_comes_again_from_what_it_has_kept() {
+    let server = scripted(Vec::new());
+    let directory = Directory::new("pushed");
+    let _agent = Agent::of_script("push_agent.py", &server.url(), &directory.0);
+    let registration = until("it registers", || server.requests().into_iter().next()).json();
+    let url = format!("{}{ENDPOINT}", registration["base_url"].as_str().expect("an address"));
+    let request = asking("run_playbook", &json!({"steps": 2}));
+    let answered = || {
+        let sent = Command::new("curl").args(["-s", &url, "-d", &request.to_string()]).output().expect("it starts");
+        valid("message.work_result", &sent.stdout);
+        serde_json::from_slice::<Value>(&sent.stdout).expect("it is JSON")["payload"].clone()
+    };
+    assert_eq!(answered(), answered());
+    assert_eq!(sent_to(&server).len(), 2, "the steps were taken once");
+    assert_eq!(log_in(&directory.0), "");
+}
+
+#[test]
+fn the_caller_with_a_callback_is_told_what_becomes_of_its_work() {
+    let port = unused_address().port().to_string();
+    let toml = fs::read_to_string(root().join("examples/message/callback.toml")).expect("it is there");
+    let server = Server::configured(&toml.replace("9000", &port));
+    let _agent = Agent::start(&server, server.directory(), None);
+    let told = script_in(server.directory(), "callback.py", &server.url()).arg(port).output().expect("it starts");
+    assert!(told.status.success(), "{}", log_in(server.directory()));
+    let told = String::from_utf8(told.stdout).expect("it is UTF-8");
+    let messages: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
+    let (last, before) = messages.split_last().expect("it was told something");
+    assert_eq!((&last["type"], &last["payload"]["output"]), (&json!("work_result"), &json!("3 steps are done\n")));
+    assert!(!before.is_empty() && before.iter().all(|message| message["type"] == "work_status"), "{told}");
 }
 
 /// A server that registers the agent, asks for frequent heartbeats, and gives it messages one poll after another.
@@ -217,6 +275,8 @@ fn the_agent_of_the_examples_shows_its_token() {
     let server = Server::configured(&settled);
     let mut refused = Agent::begin(&server.url(), directory, Some("another"));
     assert_eq!(refused.child.wait().expect("it ends").code(), Some(1), "it is not let in");
+    let said = log_in(directory);
+    assert!(said.contains("token") && said.contains("\nhint: ") && !said.contains("Traceback"), "{said}");
     let _agent = Agent::start(&server, directory, Some(token));
     let asked: Value = serde_json::from_str(PRINTED).expect("it is JSON");
     assert_eq!(server.outcome_of(&asked).kind(), "work_result");
@@ -238,13 +298,16 @@ fn the_commands_of_the_page_about_messages_work() {
 }
 
 #[test]
-fn the_agent_of_the_examples_is_short_and_needs_nothing() {
-    let text = fs::read_to_string(root().join(SCRIPT)).expect("it is there");
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    assert!(lines.len() <= LINES_MAX, "{} lines", lines.len());
-    assert!(lines.iter().all(|line| line.len() <= 120), "a line is too long");
+fn the_scripts_of_the_examples_are_short_and_the_page_has_all_files() {
+    for script in ["agent.py", "push_agent.py", "callback.py"] {
+        let text = fs::read_to_string(root().join("examples/message").join(script)).expect("it is there");
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        assert!(lines.len() <= LINES_MAX, "{script} has {} lines", lines.len());
+        assert!(lines.iter().all(|line| line.len() <= 120), "a line of {script} is too long");
+    }
     let page = fs::read_to_string(root().join("examples/message/README.md")).expect("it is there");
-    for name in ["agent.py", "call.sh", "request.json", "crosspoint.toml"] {
-        assert!(page.contains(name), "{name}");
+    for entry in fs::read_dir(root().join("examples/message")).expect("it is there") {
+        let name = entry.expect("it is there").file_name().into_string().expect("it is UTF-8");
+        assert!(name == "README.md" || page.contains(&name), "{name}");
     }
 }

@@ -215,7 +215,7 @@ fn agents_are_shown_drained_and_broken_and_jobs_say_why_they_wait() {
     let names: Vec<&Value> = agents["agents"].as_array().expect("a list").iter().map(|agent| &agent["name"]).collect();
     assert_eq!(names, ["ask", "echo", "fail", "slow_echo"]);
     let echo = json!({"name": "echo", "contract": "builtin", "work": ["echo"], "concurrency": 256, "running": 0,
-        "breaker": {"state": "closed", "failures": 0, "until": null}, "drained": false});
+        "breaker": {"state": "closed", "failures": 0, "until": null}, "drained": false, "configured": true});
     assert_eq!(server.get("/api/v1/agents/echo").json(), echo);
     let tell = |what: &str, body: &str| server.post(&format!("/api/v1/agents/echo/{what}"), body).json();
     assert_eq!(tell("drain", "")["drained"], true);

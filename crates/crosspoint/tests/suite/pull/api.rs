@@ -68,7 +68,8 @@ fn work_is_known_once_its_agent_has_joined_and_is_done_by_the_worker_that_asks()
     let agent = server.get("/api/v1/agents/dig").json();
     let shown = json!({
         "name": "dig", "contract": "pull", "work": ["dig"], "concurrency": 4, "running": 0,
-        "breaker": {"state": "closed", "failures": 0, "until": null}, "drained": false, "away_since": null
+        "breaker": {"state": "closed", "failures": 0, "until": null}, "drained": false, "configured": false,
+        "away_since": null
     });
     assert_eq!(agent, shown);
     let job = submit(&server, "dig");

@@ -177,7 +177,10 @@ fn mistakes_are_told_at_once() {
     assert!(lease.starts_with("exit 2") && lease.contains("from 5 to 300"), "{lease}");
     assert_eq!(server.get("/api/v1/agents/a").status, 404, "no worker has joined");
     let forgotten = transcript(&mut crosspoint(&["agents", "forget", "echo", "--server", &url]));
-    assert!(forgotten.starts_with("exit 2") && forgotten.contains("configured"), "{forgotten}");
+    assert!(
+        forgotten.starts_with("exit 2") && forgotten.contains("remove its table from the configuration"),
+        "{forgotten}"
+    );
 }
 
 #[test]

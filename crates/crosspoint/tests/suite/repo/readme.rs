@@ -167,15 +167,19 @@ fn any_program_becomes_an_agent_by_the_blocks_of_the_readme() {
     let _agent = joined(&checkout, &blocks.agent);
     let printed: Value = serde_json::from_str(&checkout.types("submit", &blocks.submit).printed()).expect("JSON");
     assert_eq!((&printed, &printed), (&blocks.result, &json!({"MESSAGE": "HELLO"})));
-    let answers = checkout.types("curl", &checkout.addressed(&blocks.curl)).printed();
+    // The third terminal has found the program since its first block.
+    let (path, _) = blocks.submit.split_once('\n').expect("two lines");
+    let answers = checkout.types("curl", &format!("{path}\n{}", checkout.addressed(&blocks.curl))).printed();
     let answers: Vec<Value> =
         serde_json::Deserializer::from_str(&answers).into_iter().collect::<Result<_, _>>().expect("JSON");
-    let [native, run, task] = &answers[..] else { panic!("not three answers: {answers:?}") };
+    let [native, run, task, message] = &answers[..] else { panic!("not four answers: {answers:?}") };
     let shouted = json!({"Q": "BASIL"});
     assert_eq!((&native["state"], &native["outcome"]["outputs"]), (&json!("completed"), &shouted), "{native}");
     assert_eq!((&run["status"], &run["outputs"]), (&json!("ok"), &shouted), "{run}");
     assert_eq!((&task["status"], &task["result"]), (&json!("completed"), &shouted), "{task}");
     assert_eq!((&run["request_id"], &task["id"]), (&json!("r-1"), &json!("t-1")));
+    let said = message["payload"]["output"].as_str().unwrap_or_else(|| panic!("{message}"));
+    assert_eq!(serde_json::from_str::<Value>(said).expect("it is JSON"), shouted, "{message}");
 }
 
 #[test]
