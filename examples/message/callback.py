@@ -18,7 +18,7 @@ class Callback(BaseHTTPRequestHandler):
 
 def told(message):
     seen.add(message["message_id"])
-    print(json.dumps(message), flush=True)
+    print(json.dumps(message) + "\n", end="", flush=True)  # In one piece: messages of several jobs come at a time.
     if message["request_id"] == request_id and message["type"] in ["work_result", "error"]: ended.set()
 
 callback = ThreadingHTTPServer(("127.0.0.1", int(port)), Callback)

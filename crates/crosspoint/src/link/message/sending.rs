@@ -1,4 +1,5 @@
-//! What is sent to an agent: the request of an attempt, that work is no longer wanted, and what is wrong with its output.
+//! What is sent to an agent: the request of an attempt, that work is no longer wanted, and what is wrong with its
+//! output.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! What agents print in chunks that do not fit together (MSG-9): the agent is told, it is on record, the outcome stands.
+//! What agents print that does not fit together, or is too much (MSG-9): the agent is told, it is on record, and the
+//! outcome stands.
 
 use serde_json::{Value, json};
 

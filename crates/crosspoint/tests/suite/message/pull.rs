@@ -213,5 +213,5 @@ fn a_server_that_stops_answers_polls_that_wait() {
     until("it waits", || (server.agent("puller")["concurrency"] == 1).then_some(()));
     assert!(server.stop().success());
     let text = poll.join().expect("it ends").expect("it is answered");
-    assert!(text.starts_with("HTTP/1.1 200") && text.ends_with(r#"{"messages":[]}"#), "{text}");
+    assert!(text.starts_with("HTTP/1.1 503") && text.contains("retry-after") && text.contains("5002"), "{text}");
 }

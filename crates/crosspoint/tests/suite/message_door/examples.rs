@@ -17,8 +17,8 @@ use crate::support::server::{Server, until};
 /// The agents that pull and are pushed to.
 const AGENTS: [(&str, &str); 2] = [("agent.py", "infra-1"), ("push_agent.py", "infra-2")];
 
-/// Most lines of a script that hold code.
-const LINES_MAX: usize = 54;
+/// The scripts, and most lines of them that are not empty.
+const SCRIPTS: [(&str, usize); 3] = [("agent.py", 40), ("push_agent.py", 54), ("callback.py", 40)];
 
 /// The command that runs a script of the examples, in a directory where its log is.
 fn script_in(directory: &Path, script: &str, server: &str) -> Command {
@@ -276,7 +276,7 @@ fn the_agent_of_the_examples_shows_its_token() {
     let mut refused = Agent::begin(&server.url(), directory, Some("another"));
     assert_eq!(refused.child.wait().expect("it ends").code(), Some(1), "it is not let in");
     let said = log_in(directory);
-    assert!(said.contains("token") && said.contains("\nhint: ") && !said.contains("Traceback"), "{said}");
+    assert!(said.contains("token") && said.contains("\"hint\"") && !said.contains("Traceback"), "{said}");
     let _agent = Agent::start(&server, directory, Some(token));
     let asked: Value = serde_json::from_str(PRINTED).expect("it is JSON");
     assert_eq!(server.outcome_of(&asked).kind(), "work_result");
@@ -299,10 +299,10 @@ fn the_commands_of_the_page_about_messages_work() {
 
 #[test]
 fn the_scripts_of_the_examples_are_short_and_the_page_has_all_files() {
-    for script in ["agent.py", "push_agent.py", "callback.py"] {
+    for (script, lines_max) in SCRIPTS {
         let text = fs::read_to_string(root().join("examples/message").join(script)).expect("it is there");
         let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-        assert!(lines.len() <= LINES_MAX, "{script} has {} lines", lines.len());
+        assert!(lines.len() <= lines_max, "{script} has {} lines", lines.len());
         assert!(lines.iter().all(|line| line.len() <= 120), "a line of {script} is too long");
     }
     let page = fs::read_to_string(root().join("examples/message/README.md")).expect("it is there");
