@@ -62,24 +62,21 @@ pub(super) fn cancel(agent: &MessageAgent, job: JobId, trace: &Trace) -> (Uuid, 
 
 /// Writes that work is over, for an agent that goes on with it.
 pub(crate) fn cancelled(message_id: Uuid, to_agent: &str, job: JobId, trace: &Trace) -> Bytes {
-    notice(message_id, to_agent, (job, trace), |notice| notice.cancelled())
+    notice(message_id, to_agent, (job, trace), None)
 }
 
 /// Writes what is wrong with what an agent printed (MSG-9.4).
 pub(crate) fn objection(agent: &MessageAgent, job: JobId, trace: &Trace, refused: Refused) -> Bytes {
     let to_agent = agent.agent_type.as_deref().unwrap_or(AGENT_TYPE_DEFAULT);
-    notice(Uuid::new_v4(), to_agent, (job, trace), |notice| refused.notice(notice))
+    notice(Uuid::new_v4(), to_agent, (job, trace), Some(refused))
 }
 
-fn notice(
-    message_id: Uuid,
-    to_agent: &str,
-    (job, trace): (JobId, &Trace),
-    write: impl FnOnce(&Notice<'_>) -> String,
-) -> Bytes {
+/// Writes what is wrong with the output, or that the work is no longer wanted.
+fn notice(message_id: Uuid, to_agent: &str, (job, trace): (JobId, &Trace), refused: Option<Refused>) -> Bytes {
     let timestamp = wall_clock::now().to_string();
     let trace_id = Uuid::parse_str(&trace.trace_id).unwrap_or(job.uuid());
     // There is one version, which every side speaks.
     let Ok(version) = pick(SPOKEN, SPOKEN) else { return Bytes::new() };
-    write(&Notice { version, message_id, to_agent, timestamp: &timestamp, trace_id, work: job.uuid() }).into()
+    let notice = Notice { version, message_id, to_agent, timestamp: &timestamp, trace_id, work: job.uuid() };
+    refused.map_or_else(|| notice.cancelled(), |refused| refused.notice(&notice)).into()
 }
