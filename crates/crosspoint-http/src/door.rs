@@ -45,14 +45,15 @@ impl<B: Clone> FromRef<Doors<B>> for Site {
     }
 }
 
-/// The caller that sent a request. Without tokens all requests come from the same caller.
+/// The caller that sent a request, as the server around the doors has found and left with the request. Without tokens
+/// all requests come from the same caller.
 pub struct SentBy(pub Caller);
 
 impl<S: Sync> FromRequestParts<S> for SentBy {
     type Rejection = Infallible;
 
-    async fn from_request_parts(_: &mut Parts, _: &S) -> Result<SentBy, Infallible> {
-        Ok(SentBy(Caller::everyone()))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<SentBy, Infallible> {
+        Ok(SentBy(parts.extensions.get::<Caller>().cloned().unwrap_or_default()))
     }
 }
 

@@ -9,6 +9,7 @@ mod job;
 mod left;
 mod listener;
 mod printed;
+mod token;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -132,7 +133,13 @@ impl Client {
     }
 
     fn new(address: Address, found: Found) -> Result<Client> {
-        Ok(Client { line: address.line()?, address, found })
+        let data = match &found {
+            Found::Left(data) => Some(data.as_path()),
+            Found::Named | Found::Embedded(_) => None,
+        };
+        // A server in this process is asked by nobody else, and asks for no token.
+        let token = if let Found::Embedded(_) = found { None } else { token::presented(data)? };
+        Ok(Client { line: address.line(token)?, address, found })
     }
 
     /// Returns a client for a server that may not run yet and may not have left its address yet.

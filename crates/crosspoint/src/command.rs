@@ -13,6 +13,7 @@ mod schema;
 mod serve;
 mod store;
 pub(crate) mod submit;
+mod token;
 mod translate;
 mod validate;
 
@@ -64,6 +65,7 @@ impl Command {
             Command::Migrate(arguments) => migrate::run(arguments),
             Command::Schema(arguments) => schema::run(arguments),
             Command::Clauses(arguments) => clauses::run(arguments),
+            Command::Token(arguments) => token::run(arguments),
             Command::Store(arguments) => store::run(arguments),
             Command::Config(arguments) => config::run(arguments),
             Command::Completions(arguments) => completions::run(arguments),
@@ -84,6 +86,7 @@ pub(crate) enum Command {
     Migrate(migrate::Migrate),
     Schema(schema::Schema),
     Clauses(clauses::Clauses),
+    Token(token::Token),
     Store(store::arguments::StoreCommand),
     Config(config::ConfigCommand),
     Completions(completions::Completions),

@@ -167,6 +167,16 @@ pub(crate) struct Agent {
     pub(crate) agent_type: Option<String>,
 }
 
+impl Agent {
+    /// Returns the token that the agent must present when it comes by itself.
+    pub(crate) fn token(&self) -> Option<&Token> {
+        match &self.contract {
+            Contract::Messages(message) => message.token.as_ref(),
+            Contract::Builtin(_) | Contract::Exec(_) | Contract::Remote(_) | Contract::Directory(_) => None,
+        }
+    }
+}
+
 /// Most jobs that a built-in agent has at a time. They cost little, but each holds its input.
 const BUILTIN_CONCURRENCY: u32 = 256;
 

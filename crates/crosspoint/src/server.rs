@@ -5,6 +5,7 @@
 //! of the bridge, and the doors of the other contracts are those of `crosspoint-http`; [`submit`] and [`query`] read
 //! what comes in, [`view`] writes what goes out; [`process`] and [`metrics`] are what is counted.
 
+mod access;
 mod agents;
 mod bridge_door;
 mod callers;
@@ -24,6 +25,7 @@ mod pull;
 mod query;
 mod router;
 mod submit;
+mod tokens;
 pub(crate) mod view;
 
 // Scans are counted in debug builds only.
@@ -44,6 +46,7 @@ use crosspoint_http::site::{self, Plan, Site};
 use crosspoint_http::socket::Listener;
 use tokio_util::sync::CancellationToken;
 
+use self::access::Access;
 use self::documents::ReadingRoom;
 use crate::agent_side::AgentSide;
 use crate::backend::Orchestrator;
@@ -66,6 +69,8 @@ struct App(Arc<Shared>);
 struct Shared {
     engine: Engine,
     side: AgentSide,
+    /// Who may ask for what.
+    access: Access,
     /// The callers that are told later.
     callers: Vec<Caller>,
     /// What they are told.
@@ -99,7 +104,7 @@ pub(crate) async fn run(
     shutdown: impl Future<Output = ()>,
 ) {
     process::started_at();
-    let app = App::new(engine, side, config);
+    let app = App::new(engine, side, config, matches!(listener, Listener::Unix(_)));
     let connections = connection::Places::new(config.limits.connections_max);
     let router = router::router(app.clone());
     tokio::select! {
@@ -113,8 +118,13 @@ pub(crate) async fn run(
     let _ = tokio::time::timeout(FLUSH_TIME_MAX, connections.all_free()).await;
 }
 
+/// Whether a server with this store and configuration asks for tokens.
+pub(crate) fn is_closed(engine: &Engine, config: &Config) -> bool {
+    Access::new(engine.clone(), config, false).is_closed()
+}
+
 impl App {
-    fn new(engine: Engine, side: AgentSide, config: &Config) -> App {
+    fn new(engine: Engine, side: AgentSide, config: &Config, is_private: bool) -> App {
         let limits = &config.limits;
         let plan = Plan {
             limits: site::Limits {
@@ -132,6 +142,7 @@ impl App {
         let deliveries = Deliveries::start(engine.clone(), recipients, deliver::message::telling(&engine));
         App(Arc::new(Shared {
             deliveries,
+            access: Access::new(engine.clone(), config, is_private),
             engine,
             side,
             callers: config.callers.clone(),
@@ -160,6 +171,10 @@ impl App {
 
     fn deliveries(&self) -> &Deliveries {
         &self.0.deliveries
+    }
+
+    fn access(&self) -> &Access {
+        &self.0.access
     }
 
     fn callers(&self) -> &[Caller] {

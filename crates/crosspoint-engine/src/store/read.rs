@@ -48,6 +48,8 @@ pub struct Filter {
     pub agent: Option<String>,
     /// Only jobs from this door.
     pub door: Option<Door>,
+    /// Only jobs of this caller.
+    pub caller: Option<Arc<str>>,
     /// Only jobs older than this one.
     pub before: Option<Seq>,
     /// Most jobs to return.
@@ -289,7 +291,7 @@ fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Page> {
     let gone_wrong = filter.phase.filter(|phase| [Phase::Failed, Phase::Cancelled].contains(phase));
     // This repeats the condition of the index, without which the index is not used.
     let narrowed = gone_wrong.map(|phase| format!("AND state > 4 AND state = {}", phase as i64)).unwrap_or_default();
-    let columns = "seq, state, work, coalesce(agent, pinned), door";
+    let columns = "seq, state, work, coalesce(agent, pinned), door, caller";
     let sql = format!("SELECT {columns} FROM job WHERE seq < ?1 {narrowed} ORDER BY seq DESC");
     let mut all = connection.prepare_cached(&sql)?;
     let mut rows = all.query([before])?;
@@ -320,7 +322,8 @@ impl Filter {
             None => true,
             Some(phase) => row.get::<_, i64>(1)? == phase as i64,
         };
-        Ok(state && is(2, self.work.as_deref())? && is(3, self.agent.as_deref())? && is(4, self.door.map(Door::name))?)
+        let is_of_agent = is(2, self.work.as_deref())? && is(3, self.agent.as_deref())?;
+        Ok(state && is_of_agent && is(4, self.door.map(Door::name))? && is(5, self.caller.as_deref())?)
     }
 }
 

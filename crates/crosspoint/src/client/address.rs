@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use reqwest::header::{AUTHORIZATION, HeaderValue};
 
 use super::failed::Failed;
 use super::{CONNECT_TIME_MAX, SILENCE_TIME_MAX};
@@ -60,10 +61,11 @@ impl Address {
     }
 
     /// Makes a client for this address. It does not connect yet.
-    pub(super) fn line(&self) -> Result<Line> {
+    pub(super) fn line(&self, token: Option<HeaderValue>) -> Result<Line> {
         // Installing it twice does no harm: the first one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().connect_timeout(CONNECT_TIME_MAX).read_timeout(SILENCE_TIME_MAX);
+        let http = http.default_headers(token.map(|token| (AUTHORIZATION, token)).into_iter().collect());
         let (http, base, way) = match self {
             Address::Web(url) => (of_web(http, url)?, url.clone(), None),
             Address::Socket(path) => {

@@ -83,17 +83,22 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit> {
 
 async fn serve(config: &Config) -> Result<Exit> {
     // The address first: if it cannot be used, no job should have been taken up, and no work begun in vain.
-    let Listening { listener, address, mut file } = match Listening::open(config).await {
+    let Listening { listener, address, mut file, is_exposed } = match Listening::open(config).await {
         Ok(listening) => listening,
         Err(unheard) => return Ok(unheard.print(&config.server.listen)),
     };
     let side = AgentSide::new(config);
     let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Serve, &side))).await?;
+    let is_closed = server::is_closed(&engine, config);
+    if is_exposed && !is_closed {
+        engine.stop(Duration::ZERO).await;
+        return Ok(Unheard::Exposed.print(&config.server.listen));
+    }
     let mut signals = Signals::new()?;
     if let Err(error) = listening::publish(&mut file, &config.data) {
         return Ok(Unheard::from(error).print(&config.server.listen));
     }
-    banner::show(&address, config, &engine);
+    banner::show(&address, (config, is_closed), &engine);
     let presence = Presence::announce(&config.data, &address.url())?;
     if let Some(why) = client::doubt(&config.data) {
         tracing::warn!(why, "commands do not believe {SERVER_FILE}, and need --server {}", address.url());

@@ -20,18 +20,21 @@ use crosspoint_http::query::events;
 use futures_util::stream;
 
 use super::App;
+use super::access::Who;
 use super::query::Id;
 use super::view::Event;
 use crate::backend::{fault, with_text};
 
 pub(super) async fn follow_job(
     State(app): State<App>,
+    who: Who,
     Id(id): Id,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let asked = events(&uri)?;
     let after = last_seen(&headers)?.or(asked.after).unwrap_or(0);
+    app.job_for(&who, id).await?;
     let follow = app.engine().follow(id, after).await.map_err(|error| fault(&error))?;
     let follow = follow.ok_or_else(Refusal::no_such_job)?;
     // The last event may be long, and takes room until its caller has taken it.

@@ -10,7 +10,7 @@ use axum::response::Response;
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Ahead, Submitted, Unaccepted, Watch};
-use crosspoint_engine::store::Found;
+use crosspoint_engine::store::{Filter, Found};
 use crosspoint_exchange::backend::{self, Backend};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
@@ -20,6 +20,7 @@ use crosspoint_http::headers::idempotency_key;
 use crosspoint_http::held::held;
 use crosspoint_http::json::{Object, push_array, response};
 
+use super::access::Who;
 use super::query::{self, Id, Wait};
 use super::view::{self, Beside, Extent};
 use super::{App, submit};
@@ -51,13 +52,19 @@ pub(super) async fn submit_job(
     Ok(held(located(status, &job, &Beside { stuck, violations, ..Beside::default() }), room))
 }
 
-pub(super) async fn show_job(State(app): State<App>, Id(id): Id, Wait(wait): Wait) -> Result<Response, Refused> {
-    let watch = app.engine().job(id).await.map_err(|error| fault(&error))?.ok_or_else(Refusal::no_such_job)?;
+pub(super) async fn show_job(
+    State(app): State<App>,
+    who: Who,
+    Id(id): Id,
+    Wait(wait): Wait,
+) -> Result<Response, Refused> {
+    let watch = app.job_for(&who, id).await?;
     app.shown(app.ended(&watch, wait).await).await
 }
 
-pub(super) async fn list_jobs(State(app): State<App>, uri: Uri) -> Result<Response, Refused> {
-    let page = app.engine().list(query::filter(&uri)?).await.map_err(|error| fault(&error))?;
+pub(super) async fn list_jobs(State(app): State<App>, who: Who, uri: Uri) -> Result<Response, Refused> {
+    let filter = Filter { caller: who.only(), ..query::filter(&uri)? };
+    let page = app.engine().list(filter).await.map_err(|error| fault(&error))?;
     let mut out = Vec::with_capacity(1024 * (page.jobs.len() + 1));
     let mut object = Object::open(&mut out);
     push_array(object.name("jobs"), &page.jobs, |out, job| {
@@ -73,28 +80,40 @@ pub(super) async fn list_jobs(State(app): State<App>, uri: Uri) -> Result<Respon
 }
 
 /// Returns the document as it came.
-pub(super) async fn show_document(State(app): State<App>, Id(id): Id) -> Result<Response, Refused> {
-    let watch = app.engine().job(id).await.map_err(|error| fault(&error))?;
-    let seq = watch.ok_or_else(Refusal::no_such_job)?.job().seq();
+pub(super) async fn show_document(State(app): State<App>, who: Who, Id(id): Id) -> Result<Response, Refused> {
+    let seq = app.job_for(&who, id).await?.job().seq();
     let document = app.engine().document(seq).await.map_err(|error| fault(&error))?;
     Ok(response(StatusCode::OK, document.ok_or_else(Refusal::no_such_job)?.0))
 }
 
-pub(super) async fn cancel_job(State(app): State<App>, Id(id): Id) -> Result<Response, Refused> {
+pub(super) async fn cancel_job(State(app): State<App>, who: Who, Id(id): Id) -> Result<Response, Refused> {
+    app.job_for(&who, id).await?;
     let job = app.engine().cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     app.shown(job).await
 }
 
-pub(super) async fn answer_job(State(app): State<App>, Id(id): Id, received: Received) -> Result<Response, Refused> {
+pub(super) async fn answer_job(
+    State(app): State<App>,
+    who: Who,
+    Id(id): Id,
+    received: Received,
+) -> Result<Response, Refused> {
+    app.job_for(&who, id).await?;
     let answer = submit::answer(&received.bytes)?;
     let job = app.engine().answer(id, answer).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     app.shown(job).await
 }
 
-pub(super) async fn retry_job(State(app): State<App>, Id(id): Id, headers: HeaderMap) -> Result<Response, Refused> {
+pub(super) async fn retry_job(
+    State(app): State<App>,
+    who: Who,
+    Id(id): Id,
+    headers: HeaderMap,
+) -> Result<Response, Refused> {
     if app.stopping().is_cancelled() {
         return Err(Refusal::stopping().into());
     }
+    app.job_for(&who, id).await?;
     let key = idempotency_key(&headers)?;
     let retried = app.engine().retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     let job = watch_of(retried.map_err(|why| app.refuse(why))?).job();

@@ -32,8 +32,8 @@ use crosspoint_http::query::{parameters, seconds, unknown, wrong};
 use crosspoint_http::{Refused, long};
 use uuid::Uuid;
 
-use self::sender::Presented;
 use super::App;
+use super::access::Who;
 
 pub(super) use self::register::register_agent;
 
@@ -45,6 +45,7 @@ const ACKS_MAX: usize = 10_000;
 
 pub(super) async fn take_message(
     State(app): State<App>,
+    who: Who,
     uri: Uri,
     headers: HeaderMap,
     received: Received,
@@ -52,19 +53,18 @@ pub(super) async fn take_message(
     let bytes = received.bytes.clone();
     let about = |refusal| admission::about(refusal, CONTRACT, &bytes, app.hub().agent_types());
     let looked = long::look(bytes.len(), || About::of(&bytes));
-    let presented = Presented::read(&headers, looked.agent_id.as_deref().unwrap_or_default()).map_err(about)?;
     match looked.kind {
         // Of a message in another version nothing more is looked at (MSG-10.3); the door says so.
         Some(kind @ (Kind::WorkStatus | Kind::WorkResult | Kind::MessageError)) if looked.unspoken().is_none() => {
-            Ok(app.hear(kind, looked, &presented, received).await.map_err(about)?)
+            Ok(app.hear(kind, looked, &who, received).await.map_err(about)?)
         }
         // Anything else is not the message of an agent; the door says what is wrong with it.
-        Some(_) | None => Ok(app.request_work((&presented, &looked), &uri, &headers, received).await.map_err(about)?),
+        Some(_) | None => Ok(app.request_work((&who, &looked), &uri, &headers, received).await.map_err(about)?),
     }
 }
 
-pub(super) async fn pull_messages(State(app): State<App>, uri: Uri, headers: HeaderMap) -> Result<Response, Refused> {
-    let messages = app.polled(&uri, &headers).await.map_err(Refusal::of_no_id)?;
+pub(super) async fn pull_messages(State(app): State<App>, who: Who, uri: Uri) -> Result<Response, Refused> {
+    let messages = app.polled(&who, &uri).await.map_err(Refusal::of_no_id)?;
     let mut out = Vec::with_capacity(16 + messages.iter().map(Bytes::len).sum::<usize>());
     let mut object = Object::open(&mut out);
     push_array(object.name("messages"), &messages, |out, message| out.extend_from_slice(message));
@@ -76,12 +76,12 @@ impl App {
     /// Makes a job of a `work_request`.
     async fn request_work(
         &self,
-        (presented, looked): (&Presented, &About),
+        (who, looked): (&Who, &About),
         uri: &Uri,
         headers: &HeaderMap,
         received: Received,
     ) -> Result<Response, Refusal> {
-        let from = self.caller_of(presented, looked.from_agent.as_deref())?;
+        let from = self.caller_of(who, looked.from_agent.as_deref())?;
         let agent_types = self.hub().agent_types().clone();
         let misspelled = looked.misspelled.iter().map(|name| {
             format!("MSG-3: `payload` has no `{name}`, but a member of nearly that name, which is kept and not used")
@@ -99,29 +99,28 @@ impl App {
     }
 
     /// Returns the messages that a poll asks for.
-    async fn polled(&self, uri: &Uri, headers: &HeaderMap) -> Result<Vec<Bytes>, Refusal> {
+    async fn polled(&self, who: &Who, uri: &Uri) -> Result<Vec<Bytes>, Refusal> {
         let poll = Polling::read(uri, self.0.wait_max)?;
-        let presented = Presented::read(headers, &poll.name)?;
         let until = Instant::now() + poll.wait;
         tokio::select! {
             // What the poll acknowledges counts.
             biased;
-            messages = self.messages(&presented, &poll, until) => messages,
+            messages = self.messages(who, &poll, until) => messages,
             // An empty answer would be followed by the next poll at once.
             () = self.stopping().cancelled() => Err(Refusal::stopping()),
         }
     }
 
     /// Returns the messages for an agent or a caller that pulls.
-    async fn messages(&self, presented: &Presented, poll: &Polling, until: Instant) -> Result<Vec<Bytes>, Refusal> {
-        self.speaks_for(presented, &poll.name)?;
+    async fn messages(&self, who: &Who, poll: &Polling, until: Instant) -> Result<Vec<Bytes>, Refusal> {
+        self.speaks_for(who, &poll.name)?;
         if let Some(agent) = self.hub().agent(&poll.name) {
-            self.authenticated(&agent, presented)?;
+            self.authenticated(&agent, who)?;
             let acks: Vec<Uuid> = poll.acks.iter().filter_map(|id| id.parse().ok()).collect();
             agent.acknowledges(&acks);
             return Ok(self.hub().poll(self.engine(), &agent, poll.max, until).await);
         }
-        self.pulled_by_caller(presented, poll, until).await
+        self.pulled_by_caller(who, poll, until).await
     }
 }
 

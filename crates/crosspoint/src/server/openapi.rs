@@ -18,6 +18,7 @@ mod run;
 mod shape;
 mod table;
 mod task;
+mod token;
 mod word;
 
 use axum::extract::State;
@@ -31,6 +32,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::App;
+use super::access::Needs;
 use operation::{Operation, TOKEN};
 use table::Facts;
 
@@ -40,6 +42,12 @@ pub(super) async fn describe(State(app): State<App>) -> Response {
         Bytes::from(format!("{:#}\n", document(&table::operations(&facts))))
     });
     response(StatusCode::OK, described.clone())
+}
+
+/// Returns who may ask for what, by method and path.
+pub(super) fn needs() -> Vec<((&'static str, &'static str), Needs)> {
+    let one = |operation: &Operation| ((operation.method, operation.path), operation.needs);
+    table::operations(&Facts::default()).iter().map(one).collect()
 }
 
 /// Returns every route that is described.
@@ -77,6 +85,6 @@ fn document(operations: &[Operation]) -> Value {
 
 /// Describes the tokens of agents and callers.
 fn token() -> Value {
-    let description = "The token of the agent or caller, where one is configured.";
+    let description = "The token of a caller, of an agent, or of somebody who administers the server; what is listed is what it must be for.";
     json!({ "type": "http", "scheme": "bearer", "description": description })
 }

@@ -24,6 +24,7 @@ use futures_util::stream;
 use tokio_util::sync::CancellationToken;
 
 use super::App;
+use super::access::Who;
 use super::query::Id;
 use crate::backend::fault;
 
@@ -54,12 +55,14 @@ struct Plan {
 
 pub(super) async fn show_output(
     State(app): State<App>,
+    who: Who,
     Id(id): Id,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
     let asked = asked(&uri)?;
     let wanted = wanted(&asked, range::wanted(&headers))?;
+    app.job_for(&who, id).await?;
     let output = app.engine().output(id, asked.attempt).await.map_err(|error| fault(&error))?;
     let mut output = output.ok_or_else(Refusal::no_such_job)?;
     let Some(plan) = plan(wanted, &asked, output.total(), output.is_over()) else {

@@ -23,6 +23,7 @@ use crosspoint_http::json::{Object, push_array, push_text, response};
 use uuid::Uuid;
 
 use super::App;
+use super::access::Who;
 use super::query::{Name, Wait};
 use crate::backend::{fault, trace_of, tried};
 use crate::pull::{Given, JoinFirst, Mistake, NotJoined, Ordered, Report, SESSIONS_MAX};
@@ -33,9 +34,11 @@ const LEASE_SHARE: u32 = 3;
 
 pub(super) async fn join_agent(
     State(app): State<App>,
+    who: Who,
     Name(name): Name,
     received: Received,
 ) -> Result<Response, Refused> {
+    app.speaks_as(&who, &name)?;
     if app.stopping().is_cancelled() {
         return Err(Refusal::stopping().into());
     }
@@ -46,10 +49,12 @@ pub(super) async fn join_agent(
 
 pub(super) async fn take_jobs(
     State(app): State<App>,
+    who: Who,
     Name(name): Name,
     Wait(wait): Wait,
     received: Received,
 ) -> Result<Response, Refused> {
+    app.speaks_as(&who, &name)?;
     let mut asked = read::taking(&received.bytes)?;
     let reports = std::mem::take(&mut asked.reports);
     // A job whose end is reported is no longer held, although the worker lists it until it knows that the report was
@@ -86,9 +91,11 @@ pub(super) async fn take_jobs(
 
 pub(super) async fn report_jobs(
     State(app): State<App>,
+    who: Who,
     Name(name): Name,
     received: Received,
 ) -> Result<Response, Refused> {
+    app.speaks_as(&who, &name)?;
     let (session, reports) = read::reports(&received.bytes)?;
     let heard = app.take_reports(&name, session, reports, received).await?;
     let mut out = Vec::with_capacity(16 * (heard.len() + 1));
@@ -100,10 +107,12 @@ pub(super) async fn report_jobs(
 
 pub(super) async fn store_output(
     State(app): State<App>,
+    who: Who,
     Name(name): Name,
     uri: Uri,
     received: Received,
 ) -> Result<Response, Refused> {
+    app.speaks_as(&who, &name)?;
     let place = read::block_place(&uri, &received.bytes)?;
     app.refuse_while_failing()?;
     let storing = tokio::spawn(async move {
@@ -120,9 +129,11 @@ pub(super) async fn store_output(
 
 pub(super) async fn leave_agent(
     State(app): State<App>,
+    who: Who,
     Name(name): Name,
     received: Received,
 ) -> Result<Response, Refused> {
+    app.speaks_as(&who, &name)?;
     let session = read::leaving(&received.bytes)?;
     app.queues().leave(app.engine(), &name, session).await;
     app.shown_agent(app.engine().agent(&name).ok_or(Denied::NotFound))

@@ -11,7 +11,8 @@ use crosspoint_http::door::{message as message_door, run, task};
 #[cfg(feature = "demo-contract")]
 use super::demo_door;
 use super::{
-    App, agents, bridge_door, callers, documents, events, health, jobs, message, metrics, openapi, output, pull,
+    App, access, agents, bridge_door, callers, documents, events, health, jobs, message, metrics, openapi, output, pull,
+    tokens,
 };
 
 /// The doors of contracts, by their paths.
@@ -53,6 +54,9 @@ pub(super) fn router(app: App) -> Router {
         .route("/api/v1/agents/{name}/report", post(pull::report_jobs))
         .route("/api/v1/agents/{name}/output", post(pull::store_output))
         .route("/api/v1/agents/{name}/leave", post(pull::leave_agent))
+        .route("/api/v1/tokens", post(tokens::create_token).get(tokens::list_tokens))
+        .route("/api/v1/tokens/{name}/revoke", post(tokens::revoke_token))
+        .route("/api/v1/tokens/{name}/rotate", post(tokens::rotate_token))
         .route("/api/v1/validate", post(documents::validate_document))
         .route("/api/v1/translate", post(documents::translate_document))
         .route("/schemas/{file}", get(documents::show_schema))
@@ -60,6 +64,7 @@ pub(super) fn router(app: App) -> Router {
         .route("/metrics", get(metrics::measure))
         .route("/health", get(health::alive))
         .route("/health/ready", get(health::ready))
+        .route_layer(axum::middleware::from_fn_with_state(app.clone(), access::check))
         .fallback(unknown_path)
         .method_not_allowed_fallback(wrong_method)
         .with_state(app)

@@ -130,7 +130,8 @@ fn noted<T>(read: Result<T, Refusal>, mistakes: &mut Vec<Refusal>) -> Option<T> 
     }
 }
 
-fn text(pointer: &'static str, value: Value<'_, '_>) -> Result<Box<str>, Refusal> {
+/// Reads a name: a text that is neither empty nor long.
+pub(super) fn text(pointer: &'static str, value: Value<'_, '_>) -> Result<Box<str>, Refusal> {
     let text = value.text().ok_or_else(|| wrong(pointer, value, "a string"))?.decode();
     if text.is_empty() || text.len() > NAME_BYTES_MAX {
         let message = format!("`{}` must have 1 to {NAME_BYTES_MAX} bytes", &pointer[1..]);

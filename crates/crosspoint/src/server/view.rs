@@ -6,6 +6,7 @@ mod outcome;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Breaker, FAILURES_MAX};
+use crosspoint_engine::grant::{Grant, Role};
 use crosspoint_engine::job::{Job, State};
 use crosspoint_engine::runtime::{AgentView, Stuck};
 use crosspoint_engine::store::Found;
@@ -162,6 +163,35 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView, of_itself: &OfIts
     }
     if let Some(since) = agent.token_refused_since {
         object.quoted("token_refused_since", since);
+    }
+    object.close();
+}
+
+/// Writes what is known of a token; the token itself only where it was just made. Without a grant it is one of the
+/// configuration.
+pub(super) fn push_token(out: &mut Vec<u8>, name: &str, role: &Role, grant: Option<&Grant>, token: Option<&str>) {
+    let mut object = Object::open(out);
+    object.text("name", name);
+    object.text("for", role.word());
+    match role.agent() {
+        Some(agent) => object.text("agent", agent),
+        None => object.raw("agent", b"null"),
+    }
+    let former = grant.and_then(|grant| grant.former.as_ref()).map(|former| former.until);
+    for (member, at) in [
+        ("created_at", grant.map(|grant| grant.created_at)),
+        ("expires_at", grant.and_then(|grant| grant.expires_at)),
+        ("revoked_at", grant.and_then(|grant| grant.revoked_at)),
+        ("former_until", former),
+    ] {
+        match at {
+            Some(at) => object.quoted(member, at),
+            None => object.raw(member, b"null"),
+        }
+    }
+    object.plain("configured", grant.is_none());
+    if let Some(token) = token {
+        object.text("token", token);
     }
     object.close();
 }

@@ -1,5 +1,6 @@
 //! One binary for all integration tests of the program: they run the real one.
 
+mod access;
 mod bridge;
 mod cli;
 mod contracts;

@@ -27,4 +27,5 @@ pub(crate) mod server;
 pub(crate) mod stores;
 pub(crate) mod task_agent;
 pub(crate) mod task_caller;
+pub(crate) mod tokens;
 pub(crate) mod workers;

@@ -17,21 +17,29 @@ const PROGRAM: &str = "crosspoint";
 /// Most agents, and most callers, that are shown.
 const AGENTS_MAX: usize = 20;
 
-pub(super) fn show(address: &Address, config: &Config, engine: &Engine) {
+pub(super) fn show(address: &Address, (config, is_closed): (&Config, bool), engine: &Engine) {
     // Written at once, so that no log line comes in between. A failed write to stderr cannot be reported anywhere.
     let mut banner = Vec::new();
-    let _ = write(&mut banner, address, config, engine);
+    let _ = write(&mut banner, address, (config, is_closed), engine);
     let _ = anstream::stderr().lock().write_all(&banner);
 }
 
-fn write(out: &mut impl Write, address: &Address, config: &Config, engine: &Engine) -> io::Result<()> {
+fn write(
+    out: &mut impl Write,
+    address: &Address,
+    (config, is_closed): (&Config, bool),
+    engine: &Engine,
+) -> io::Result<()> {
     let (bold, url) = (render::bold(), address.url());
     let version = env!("CARGO_PKG_VERSION");
     writeln!(out, "{bold}crosspoint {version}{bold:#} listens on {bold}{}{bold:#}", address.shown())?;
-    if let Some(warning) = address.exposure() {
+    if let Some(warning) = address.exposure(is_closed) {
         writeln!(out, "  {bold}insecure{bold:#} {warning}")?;
     }
     writeln!(out, "  data    {}", config.store.path.display())?;
+    if is_closed {
+        writeln!(out, "  tokens  whoever asks needs one; crosspoint token list lists them")?;
+    }
     write_agents(out, engine)?;
     write_callers(out, config)?;
     let sample = engine.agents().iter().any(|agent| agent.spec.works.iter().any(|work| &**work == "slow_echo"));

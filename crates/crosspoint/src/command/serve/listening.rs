@@ -38,6 +38,8 @@ pub(super) struct Listening {
     pub(super) listener: Listener,
     pub(super) address: Address,
     pub(super) file: Option<SocketFile>,
+    /// Whether other machines reach it, and nobody has allowed that without tokens.
+    pub(super) is_exposed: bool,
 }
 
 impl Listening {
@@ -47,9 +49,9 @@ impl Listening {
         if config.server.listen == UNIX {
             return Ok(retrying::with_address(|| async { in_directory(&config.data) }).await?);
         }
-        let listener = on_port(&config.server).await?;
+        let (listener, is_exposed) = on_port(&config.server).await?;
         let address = Address::Port(listener.local_addr()?);
-        Ok(Listening { listener: Listener::Tcp(listener), address, file: None })
+        Ok(Listening { listener: Listener::Tcp(listener), address, file: None, is_exposed })
     }
 }
 
@@ -67,17 +69,16 @@ fn in_directory(data: &Path) -> io::Result<Listening> {
     }
     let (listener, file) = local::listen(data)?;
     let address = Address::File(file.path().with_file_name(SERVER_SOCKET));
-    Ok(Listening { listener: Listener::Unix(listener), address, file: Some(file) })
+    Ok(Listening { listener: Listener::Unix(listener), address, file: Some(file), is_exposed: false })
 }
 
-/// Looks the name up once, so that the addresses that were checked are those that are opened.
-async fn on_port(server: &Server) -> Result<TcpListener, Unheard> {
+/// Looks the name up once, so that the addresses that were checked are those that are opened. Returns whether it must
+/// not be served without tokens.
+async fn on_port(server: &Server) -> Result<(TcpListener, bool), Unheard> {
     let addresses: Vec<SocketAddr> = tokio::net::lookup_host(&server.listen).await?.collect();
     let is_ours_alone = |address: &SocketAddr| address.ip().to_canonical().is_loopback();
-    if !server.insecure && !addresses.iter().all(is_ours_alone) {
-        return Err(Unheard::Exposed);
-    }
-    Ok(retrying::with_address(|| TcpListener::bind(&*addresses)).await?)
+    let is_exposed = !server.insecure && !addresses.iter().all(is_ours_alone);
+    Ok((retrying::with_address(|| TcpListener::bind(&*addresses)).await?, is_exposed))
 }
 
 impl Address {
@@ -106,8 +107,11 @@ impl Address {
     }
 
     /// A warning for the operator if other machines reach the server.
-    pub(super) fn exposure(&self) -> Option<String> {
+    pub(super) fn exposure(&self, is_closed: bool) -> Option<String> {
         let Address::Port(address) = self else { return None };
+        if is_closed {
+            return None;
+        }
         let ip = address.ip().to_canonical();
         let who = "no token is asked for: every program that reaches it may submit, see and cancel all jobs";
         match (ip.is_loopback(), ip.is_unspecified()) {
@@ -125,8 +129,8 @@ impl Unheard {
             Unheard::Exposed => {
                 let message =
                     format!("{address} can be reached from other machines, and callers are not asked for a token");
-                let hint = "listen on 127.0.0.1 and put a proxy in front that asks who is there; or say --insecure, and \
-                    every program that reaches the port may submit, see and cancel all jobs";
+                let hint = "make a token first: crosspoint token create NAME --for admin, and one for each caller; or say \
+                    --insecure, and every program that reaches the port may submit, see and cancel all jobs";
                 render::refused(&message, hint);
                 Exit::CouldNot
             }

@@ -4,13 +4,15 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use crosspoint_engine::grant::Role;
 use crosspoint_engine::runtime::Watch;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 
 use super::Polling;
-use super::sender::{Presented, refused};
+use super::sender::refused;
 use crate::config::Caller;
 use crate::server::App;
+use crate::server::access::{Identity, Who};
 
 /// What is owed to a caller while it waits for the answer to its request. When this is dropped, because the answer does
 /// not tell the outcome or the caller has hung up, the caller is told later.
@@ -47,25 +49,23 @@ impl App {
     /// Returns the messages for a caller that pulls.
     pub(super) async fn pulled_by_caller(
         &self,
-        presented: &Presented,
+        who: &Who,
         poll: &Polling,
         until: Instant,
     ) -> Result<Vec<Bytes>, Refusal> {
         let named = self.callers().iter().find(|caller| caller.name == poll.name);
-        self.is_caller(named.ok_or_else(no_such_name)?, presented)?;
+        App::is_caller(named.ok_or_else(no_such_name)?, who)?;
         let max = usize::try_from(poll.max).unwrap_or(usize::MAX);
         Ok(self.deliveries().take(&poll.name, max, until, &poll.acks).await)
     }
 
     /// Checks that a pull that claims to come from this caller does (MSG-13).
-    fn is_caller(&self, caller: &Caller, presented: &Presented) -> Result<(), Refusal> {
-        let status = match presented.token() {
-            Some(token) if caller.is_token(token) => return Ok(()),
-            Some(token) if self.is_caller_token(token) || self.owner_of(token).is_some() => TokenStatus::WrongAgent,
-            Some(_) if caller.has_token() => TokenStatus::Unknown,
-            None if caller.has_token() => TokenStatus::Missing,
-            // Nothing is asked of this caller.
-            Some(_) | None => return Ok(()),
+    fn is_caller(caller: &Caller, who: &Who) -> Result<(), Refusal> {
+        let status = match who {
+            Who::Anyone { .. } => return Ok(()),
+            Who::Known(Identity { name, role: Role::Caller }) if **name == *caller.name => return Ok(()),
+            Who::Known(_) => TokenStatus::WrongAgent,
+            Who::Unknown(status) => *status,
         };
         Err(refused(&caller.name, status))
     }

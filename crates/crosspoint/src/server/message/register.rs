@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::Report;
@@ -19,11 +19,11 @@ use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
 use crosspoint_http::json::response;
 
-use super::sender::Presented;
 use super::taken;
 use crate::config::{ANSWER_BYTES, CONCURRENCY, ENDPOINT, address};
 use crate::link::message::{Beat, CONTRACT_NAME, MessageAgent, Registered, SILENCE, SILENT_AFTER};
 use crate::server::App;
+use crate::server::access::Who;
 use crate::server::pull::unjoined;
 
 /// How often agents are asked to send a heartbeat, in seconds (MSG-12).
@@ -34,26 +34,26 @@ const RESOURCES_BYTES_MAX: usize = 4 << 10;
 
 pub(in crate::server) async fn register_agent(
     State(app): State<App>,
-    headers: HeaderMap,
+    who: Who,
     received: Received,
 ) -> Result<Response, Refused> {
-    Ok(app.registered(&headers, &received).await.map_err(Refusal::of_no_id)?)
+    Ok(app.registered(&who, &received).await.map_err(Refusal::of_no_id)?)
 }
 
 impl App {
     /// Takes a registration.
-    async fn registered(&self, headers: &HeaderMap, received: &Received) -> Result<Response, Refusal> {
+    async fn registered(&self, who: &Who, received: &Received) -> Result<Response, Refusal> {
         if self.stopping().is_cancelled() {
             return Err(Refusal::stopping());
         }
         let (report, registration) = Registration::read(&received.bytes, &self.types());
         let registration = registration.ok_or_else(|| malformed(report))?;
-        let presented = Presented::read(headers, &registration.agent_id)?;
-        self.speaks_for(&presented, &registration.agent_id)?;
+        self.speaks_for(who, &registration.agent_id)?;
+        self.speaks_as(who, &registration.agent_id)?;
         let picked = registration.version().map_err(|none| no_common_version(&none))?;
         let agent = match self.hub().agent(&registration.agent_id) {
             Some(agent) if self.is_configured(&agent.name) => {
-                self.registered_configured(agent, &registration, &presented)?
+                self.registered_configured(agent, &registration, who)?
             }
             Some(_) | None => self.register(&registration, picked.get()).await?,
         };
@@ -72,9 +72,9 @@ impl App {
         &self,
         agent: Arc<MessageAgent>,
         registration: &Registration,
-        presented: &Presented,
+        who: &Who,
     ) -> Result<Arc<MessageAgent>, Refusal> {
-        self.authenticated(&agent, presented)?;
+        self.authenticated(&agent, who)?;
         match &agent.agent_type {
             Some(of) if **of != *registration.agent_type && agent.has_token() => {
                 Err(Refusal::wrong_type(&agent.name, of))
@@ -128,13 +128,13 @@ impl App {
     /// Takes a heartbeat (MSG-12). What is wrong with it does no harm, as long as it says whose it is.
     pub(super) fn take_heartbeat(
         &self,
-        presented: &Presented,
+        who: &Who,
         from_agent: Option<&str>,
         document: &Bytes,
     ) -> Result<Response, Refusal> {
         let (report, sign) = Sign::read(document, &self.types());
         let sign = sign.ok_or_else(|| malformed(report))?;
-        self.speaks_for(presented, &sign.agent_id)?;
+        self.speaks_for(who, &sign.agent_id)?;
         let agent = self.hub().agent(&sign.agent_id).ok_or_else(|| {
             let hint = "POST /api/agent/register first";
             Refusal::not_found("no agent of this id has registered", hint)
@@ -142,7 +142,7 @@ impl App {
                 .at("/payload/agent_id")
                 .naming_field()
         })?;
-        self.authenticated(&agent, presented)?;
+        self.authenticated(&agent, who)?;
         if agent.has_token() {
             App::is_of_type(&agent, [sign.agent_type.as_deref(), from_agent])?;
         }

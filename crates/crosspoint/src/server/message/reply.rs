@@ -25,11 +25,12 @@ use crosspoint_http::door::message::{CONTRACT, cancel_work};
 use crosspoint_http::json::response;
 
 use super::register::malformed;
-use super::sender::{Presented, refused};
+use super::sender::refused;
 use super::{shared, taken};
 use crate::backend::{fault, trace_of};
 use crate::link::message::{Heard, MessageAgent, objection, outcome_of, over};
 use crate::server::App;
+use crate::server::access::Who;
 
 /// A message of an agent about one of its jobs.
 struct Reply<'r> {
@@ -37,7 +38,7 @@ struct Reply<'r> {
     about: About,
     /// The agent whose token came with it.
     speaker: Option<Arc<MessageAgent>>,
-    presented: &'r Presented,
+    who: &'r Who,
     watch: Watch,
 }
 
@@ -53,29 +54,29 @@ impl App {
         &self,
         kind: Kind,
         about: About,
-        presented: &Presented,
+        who: &Who,
         received: Received,
     ) -> Result<Response, Refusal> {
         if about.is_heartbeat {
-            return self.take_heartbeat(presented, about.from_agent.as_deref(), &received.bytes);
+            return self.take_heartbeat(who, about.from_agent.as_deref(), &received.bytes);
         }
-        let speaker = self.speaker(presented, about.agent_id.as_deref().unwrap_or_default())?;
+        let speaker = self.speaker(who, about.agent_id.as_deref().unwrap_or_default())?;
         // Deployed agents renew ids: the first that is known counts (MSG-17.2).
         for id in about.ids.iter().filter_map(|id| id.parse::<JobId>().ok()) {
             let job = self.engine().job(id).await.map_err(|error| fault(&error))?;
             // Work of agents of other contracts is not reported here, whoever knows its id.
             let is_ours = |job: &Job| job.agent.as_ref().is_some_and(|agent| self.hub().agent(agent).is_some());
             if let Some(watch) = job.filter(|watch| is_ours(&watch.job())) {
-                let reply = Reply { kind, about, speaker, presented, watch };
+                let reply = Reply { kind, about, speaker, who, watch };
                 return self.take_reply(reply, received).await;
             }
         }
-        self.take_cancel(kind, presented, about.from_agent.as_deref(), &received).await
+        self.take_cancel(kind, who, about.from_agent.as_deref(), &received).await
     }
 
     /// Takes the reply of an agent about one of its jobs. It is on disk when its sender is answered.
     async fn take_reply(&self, reply: Reply<'_>, received: Received) -> Result<Response, Refusal> {
-        let Reply { kind, about, speaker, presented, watch } = reply;
+        let Reply { kind, about, speaker, who, watch } = reply;
         let talk = self.talk_about(&watch).await;
         let job = watch.job();
         let agent = match (&speaker, &talk) {
@@ -85,7 +86,7 @@ impl App {
         };
         let known = self.hub().agent(&agent).ok_or_else(|| unknown_work(kind))?;
         let Some(attempt) = last_attempt_of(&job, &agent) else { return Err(self.not_theirs(&job, &agent).await) };
-        self.authenticated(&known, presented)?;
+        self.authenticated(&known, who)?;
         is_itself(&known, &about, speaker.is_some())?;
         known.heard();
         self.hub().tell_capacity(self.engine(), &known);
@@ -189,12 +190,12 @@ impl App {
     async fn take_cancel(
         &self,
         kind: Kind,
-        presented: &Presented,
+        who: &Who,
         from_agent: Option<&str>,
         received: &Received,
     ) -> Result<Response, Refusal> {
         let Some(cancel) = Cancel::read(&received.bytes) else { return Err(unknown_work(kind)) };
-        let from = self.caller_of(presented, from_agent)?;
+        let from = self.caller_of(who, from_agent)?;
         cancel_work(&self.doors(), &from.caller, &cancel).await?.ok_or_else(|| {
             let hint = "`request_id`, or `payload.error_context.task_id`, is that of a work_request of yours";
             Refusal::not_found("no work of yours is known by this id", hint).clause("MSG-19")

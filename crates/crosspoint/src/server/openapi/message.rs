@@ -7,6 +7,7 @@ use crosspoint_contracts::message::{ErrorReport, Message, WorkRequest, WorkResul
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
+use crate::server::access::Needs;
 use super::open::open;
 use super::operation::{Operation, STATE, TRACE};
 use super::table::{Facts, MESSAGES, key, seconds, text};
@@ -105,7 +106,7 @@ const WAIT: &str = "Wait for the outcome up to so many seconds. Only for a work_
 /// Returns every operation of this contract.
 pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
     let all = vec![take(facts), register(), pull(facts)];
-    all.into_iter().map(|operation| operation.takes_token().refuses_as::<ErrorMessage>()).collect()
+    all.into_iter().map(|operation| operation.needs(Needs::Sender).refuses_as::<ErrorMessage>()).collect()
 }
 
 fn take(facts: &Facts) -> Operation {

@@ -4,6 +4,8 @@ use crosspoint_exchange::refusal::Shown;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::server::access::Needs;
+
 /// Makes the schema of a type with a given generator.
 pub(super) type Make = fn(&mut SchemaGenerator) -> Schema;
 
@@ -40,8 +42,8 @@ pub(super) struct Operation {
     refusals: Vec<u16>,
     /// The shape of its refusals, if that is the shape of a contract.
     refused_as: Option<Make>,
-    /// Whether its sender shows by a token who it is, where one is configured.
-    takes_token: bool,
+    /// Who may ask for it, where there are tokens.
+    pub(crate) needs: Needs,
 }
 
 struct Body {
@@ -76,7 +78,7 @@ impl Operation {
     ) -> Operation {
         let (description, parameters, body) = (None, Vec::new(), None);
         let (answers, refusals, refused_as) = (Vec::new(), ALWAYS.to_vec(), None);
-        let takes_token = false;
+        let needs = Needs::Admin;
         Operation {
             method,
             path,
@@ -89,7 +91,7 @@ impl Operation {
             answers,
             refusals,
             refused_as,
-            takes_token,
+            needs,
         }
     }
 
@@ -227,10 +229,10 @@ impl Operation {
         self
     }
 
-    /// Says that its sender shows by a token who it is, where one is configured.
-    pub(super) fn takes_token(mut self) -> Operation {
-        self.takes_token = true;
-        self.refuses(&[401])
+    /// Says who may ask for it, where there are tokens. Without this only those who administer the server may.
+    pub(super) fn needs(mut self, needs: Needs) -> Operation {
+        self.needs = needs;
+        self
     }
 
     /// Returns its entry in the description.
@@ -239,7 +241,8 @@ impl Operation {
         for answer in &self.answers {
             responses.insert(answer.status.to_string(), answer.described(schemas));
         }
-        for status in &self.refusals {
+        let unknown = Some(401).filter(|_| self.needs != Needs::Nothing);
+        for status in self.refusals.iter().chain(&unknown) {
             responses.insert(status.to_string(), refused(*status, self.refused_as, schemas));
         }
         let mut described = json!({
@@ -251,8 +254,8 @@ impl Operation {
         if !self.parameters.is_empty() {
             described["parameters"] = json!(self.parameters);
         }
-        if self.takes_token {
-            described["security"] = json!([{}, { TOKEN: [] }]);
+        if self.needs != Needs::Nothing {
+            described["security"] = json!([{}, { TOKEN: [self.needs.name()] }]);
         }
         if let Some(body) = &self.body {
             described["requestBody"] = body.described(schemas);

@@ -17,7 +17,8 @@ use super::shape::{
     Agent, AgentPage, Alive, CallerPage, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
 };
 use super::word::Any;
-use super::{bridge, message, pull, run, task};
+use super::{bridge, message, pull, run, task, token};
+use crate::server::access::Needs;
 use crate::server::query::{LIST_DEFAULT, LIST_MAX};
 use crate::verdict::DocumentReport;
 
@@ -31,6 +32,7 @@ pub(super) const RUNS: &str = "runs";
 const JOBS: &str = "jobs";
 pub(super) const AGENTS: &str = "agents";
 const CALLERS: &str = "callers";
+pub(super) const TOKENS: &str = "tokens";
 const DOCUMENTS: &str = "documents";
 pub(super) const TASKS: &str = "tasks";
 pub(super) const BRIDGE: &str = "bridge";
@@ -38,11 +40,12 @@ pub(super) const MESSAGES: &str = "messages";
 const SERVER: &str = "server";
 
 /// The groups of operations.
-pub(super) const TAGS: [(&str, &str); 9] = [
+pub(super) const TAGS: [(&str, &str); 10] = [
     (RUNS, "The door of the run contract: what comes in, goes out and is refused is a document of that contract."),
     (JOBS, "Work: submitted, followed, answered, stopped."),
     (AGENTS, "Those who do it, and how they are."),
     (CALLERS, "Those who are told later what became of their work."),
+    (TOKENS, "What shows who asks: made, replaced, revoked."),
     (DOCUMENTS, "Documents of the contracts, judged and translated; nothing of them is kept."),
     (TASKS, "The task contract: where its callers come in."),
     (BRIDGE, "The bridge contract: where the requests come in that a driver finds in a directory."),
@@ -50,18 +53,20 @@ pub(super) const TAGS: [(&str, &str); 9] = [
     (SERVER, "The server itself."),
 ];
 
-/// Returns every operation.
+/// Returns every operation. Those of a group that says nothing else are for those who administer the server.
 pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
-    let mut all = run::operations();
+    let needs = |needs: Needs, some: Vec<Operation>| some.into_iter().map(move |operation| operation.needs(needs));
+    let mut all: Vec<Operation> = needs(Needs::Caller, run::operations()).collect();
     all.extend(message::operations(facts));
-    all.extend(jobs(facts));
-    all.extend(one_job(facts));
-    all.extend(bridge::operations(facts));
+    all.extend(needs(Needs::Caller, jobs(facts)));
+    all.extend(needs(Needs::Caller, one_job(facts)));
+    all.extend(needs(Needs::Caller, bridge::operations(facts)));
     all.extend(callers());
     all.extend(agents());
-    all.extend(pull::operations(facts));
+    all.extend(needs(Needs::Agent, pull::operations(facts)));
+    all.extend(token::operations());
     all.extend(documents());
-    all.extend(task::operations(facts));
+    all.extend(needs(Needs::Caller, task::operations(facts)));
     all.extend(server());
     all
 }
@@ -195,6 +200,7 @@ fn documents() -> Vec<Operation> {
             .query("agent_type", "Agent types that messages may name, besides the five of the contract.", &types)
             .query("strict", "Warnings count as errors.", &truth)
             .document(run.clone())
+            .needs(Needs::Either)
             .answers::<DocumentReport<'static>>(200, "What is wrong with it, and where."),
         Operation::post("/api/v1/translate", "translate_document", DOCUMENTS, "Write a document in another contract")
             .describe("What `crosspoint translate` does. A document that is not valid, or has no counterpart, is refused.")
@@ -205,9 +211,11 @@ fn documents() -> Vec<Operation> {
             .query("carry", "`false` leaves out what the other contract has no field for.", &json!({ "type": "boolean", "default": true }))
             .query("strict", "Refuse it if anything would be lost.", &truth)
             .document(run)
+            .needs(Needs::Either)
             .answers::<Translated>(200, "What it became, and what was carried, lost and made up."),
         Operation::get("/schemas/{file}", "show_schema", DOCUMENTS, "Show the JSON Schema of a kind of document")
             .path("file", "The kind, and `.json`.", &json!({ "type": "string", "enum": files }))
+            .needs(Needs::Nothing)
             .answers::<Any>(200, "The schema (2020-12).")
             .refuses(&[404]),
     ]
@@ -216,11 +224,15 @@ fn documents() -> Vec<Operation> {
 fn server() -> Vec<Operation> {
     vec![
         Operation::get("/openapi.json", "describe", SERVER, "This description")
+            .needs(Needs::Nothing)
             .answers::<Any>(200, "An OpenAPI 3.1 document."),
         Operation::get("/metrics", "measure", SERVER, "All numbers, for Prometheus")
             .answers_text("text/plain", "The text format, version 0.0.4."),
-        Operation::get("/health", "alive", SERVER, "Whether the process is there").answers::<Alive>(200, "It is."),
+        Operation::get("/health", "alive", SERVER, "Whether the process is there")
+            .needs(Needs::Nothing)
+            .answers::<Alive>(200, "It is."),
         Operation::get("/health/ready", "ready", SERVER, "Whether work is taken")
+            .needs(Needs::Nothing)
             .answers::<Ready>(200, "It is.")
             .answers::<NotReady>(503, "It is not."),
     ]
@@ -241,7 +253,7 @@ fn id() -> Value {
     json!({ "type": "string", "format": "uuid" })
 }
 
-fn name() -> Value {
+pub(super) fn name() -> Value {
     json!({ "type": "string", "minLength": 1, "example": "echo" })
 }
 

@@ -1,0 +1,279 @@
+//! Who asks, and whether they may: the one place where tokens are looked at (MSG-13).
+//!
+//! As long as no caller and nobody who administers the server has a token, the server is open: it listens on the
+//! loopback, and whoever reaches it may do everything, except speak for an agent that has a token. With the first such
+//! token it is closed: whatever is not said to need nothing needs a token that is for it.
+//!
+//! Whose jobs a caller sees is decided by [`Who::sees`], and by the doors, which look for work of one caller alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, Method};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use crosspoint_engine::grant::{Role, Unusable};
+use crosspoint_engine::id::JobId;
+use crosspoint_engine::job::Job;
+use crosspoint_engine::runtime::{Engine, Watch};
+use crosspoint_exchange::admission::Caller;
+use crosspoint_exchange::refusal::{Refusal, TokenStatus};
+use crosspoint_http::Refused;
+
+use super::App;
+use super::openapi;
+use crate::backend::fault;
+use crate::config::{Config, Token};
+
+/// What an operation needs of who asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Nothing: it tells nothing about work.
+    Nothing,
+    /// The token of a caller.
+    Caller,
+    /// The token of an agent.
+    Agent,
+    /// The token of a caller or of an agent.
+    Either,
+    /// The same, where a refusal repeats what the message said: the endpoint refuses, once it has read the message.
+    Sender,
+    /// The token of somebody who administers the server.
+    Admin,
+}
+
+impl Needs {
+    /// Returns the word that the description of the API has for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Needs::Nothing => "nothing",
+            Needs::Caller => "caller",
+            Needs::Agent => "agent",
+            Needs::Either | Needs::Sender => "caller or agent",
+            Needs::Admin => "admin",
+        }
+    }
+
+    /// Whether a token for this may be used. Who administers the server may do what callers may, and speaks for no
+    /// agent.
+    fn met_by(self, role: &Role) -> bool {
+        match (self, role) {
+            (Needs::Nothing | Needs::Either | Needs::Sender, _)
+            | (Needs::Caller, Role::Caller | Role::Admin)
+            | (Needs::Agent, Role::Agent(_))
+            | (Needs::Admin, Role::Admin) => true,
+            (Needs::Caller, Role::Agent(_)) | (Needs::Agent | Needs::Admin, _) => false,
+        }
+    }
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub(super) enum Who {
+    /// Anybody: the server is open.
+    Anyone {
+        /// Whether a token came with the request, which nobody here knows.
+        is_strange: bool,
+    },
+    /// Somebody with a token.
+    Known(Identity),
+    /// Somebody whom only an endpoint that says so may answer: this is wrong with the token.
+    Unknown(TokenStatus),
+}
+
+/// Somebody with a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) name: Arc<str>,
+    pub(super) role: Role,
+}
+
+/// Who may ask for what.
+pub(super) struct Access {
+    needs: BTreeMap<(&'static str, &'static str), Needs>,
+    /// The tokens that are in files of their own.
+    configured: Vec<(Token, Identity)>,
+    engine: Engine,
+    /// Whether only the user of the server reaches it, through a socket file.
+    is_private: bool,
+}
+
+impl Access {
+    pub(super) fn new(engine: Engine, config: &Config, is_private: bool) -> Access {
+        let agents = config.agents.iter().filter_map(|agent| {
+            let name: Arc<str> = agent.name.as_str().into();
+            Some((agent.token()?.clone(), Identity { name: name.clone(), role: Role::Agent(name) }))
+        });
+        let callers = config.callers.iter().filter_map(|caller| {
+            Some((caller.token.clone()?, Identity { name: caller.name.as_str().into(), role: Role::Caller }))
+        });
+        let configured = agents.chain(callers).collect();
+        Access { needs: openapi::needs().into_iter().collect(), configured, engine, is_private }
+    }
+
+    /// Whether the server asks for tokens. One that was revoked or is too old counts: a server that was closed does not
+    /// open by itself.
+    pub(super) fn is_closed(&self) -> bool {
+        if self.is_private {
+            return false;
+        }
+        let is_asked_for = |role: &Role| matches!(role, Role::Caller | Role::Admin);
+        self.configured.iter().any(|(_, identity)| is_asked_for(&identity.role))
+            || [Role::Caller, Role::Admin].iter().any(|role| self.engine.grants().any(role))
+    }
+
+    /// Whether this agent must show a token.
+    pub(super) fn has_token(&self, agent: &str) -> bool {
+        let role = Role::Agent(agent.into());
+        self.configured.iter().any(|(_, identity)| identity.role == role) || self.engine.grants().any(&role)
+    }
+
+    /// Returns the tokens of the configuration.
+    pub(super) fn configured(&self) -> impl Iterator<Item = &Identity> {
+        self.configured.iter().map(|(_, identity)| identity)
+    }
+
+    /// Whether a token of this name is in the configuration.
+    pub(super) fn is_configured(&self, name: &str) -> bool {
+        self.configured().any(|identity| *identity.name == *name)
+    }
+
+    /// Returns whose token this is.
+    fn owner_of(&self, token: &str) -> Result<Identity, Unusable> {
+        // All are compared, so that the time says nothing about which one it is.
+        let found = self.configured.iter().fold(None, |found, (known, identity)| match known.is(token) {
+            true => Some(identity),
+            false => found,
+        });
+        if let Some(identity) = found {
+            return Ok(identity.clone());
+        }
+        let grant = self.engine.judge_token(token)?;
+        Ok(Identity { name: grant.name.clone(), role: grant.role.clone() })
+    }
+
+    /// Decides about a request.
+    fn admit(&self, needs: Needs, headers: &HeaderMap) -> Result<Who, TokenStatus> {
+        let presented = presented(headers)?;
+        if needs == Needs::Nothing {
+            return Ok(Who::Anyone { is_strange: false });
+        }
+        let Some(token) = presented else {
+            return if self.is_closed() { Err(TokenStatus::Missing) } else { Ok(Who::Anyone { is_strange: false }) };
+        };
+        match self.owner_of(token) {
+            Ok(identity) if needs.met_by(&identity.role) => Ok(Who::Known(identity)),
+            Ok(_) => Err(TokenStatus::WrongScope),
+            Err(Unusable::Expired) => Err(TokenStatus::Expired),
+            Err(Unusable::Revoked) => Err(TokenStatus::Revoked),
+            // What others ask for in front of an open server is nothing to us.
+            Err(Unusable::Unknown) if !self.is_closed() => Ok(Who::Anyone { is_strange: true }),
+            Err(Unusable::Unknown) => Err(TokenStatus::Unknown),
+        }
+    }
+}
+
+/// Reads the `Authorization` header.
+fn presented(headers: &HeaderMap) -> Result<Option<&str>, TokenStatus> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let token = value.to_str().ok().and_then(|value| {
+        let (scheme, token) = value.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    let token = token.filter(|token| !token.is_empty() && values.next().is_none());
+    token.map(Some).ok_or(TokenStatus::Malformed)
+}
+
+/// Lets a request through, with who asks, or refuses it before anything of it is looked up.
+pub(super) async fn check(State(app): State<App>, path: MatchedPath, mut request: Request, next: Next) -> Response {
+    let method = match *request.method() {
+        // What may be read may be asked about.
+        Method::HEAD => "GET",
+        ref method => method.as_str(),
+    };
+    let access = app.access();
+    // An endpoint that says nothing is for those who administer the server.
+    let needs = access.needs.get(&(method, path.as_str())).copied().unwrap_or(Needs::Admin);
+    match access.admit(needs, request.headers()) {
+        Ok(who) => {
+            request.extensions_mut().insert(who.caller());
+            request.extensions_mut().insert(who);
+            next.run(request).await
+        }
+        Err(status) if needs == Needs::Sender => {
+            request.extensions_mut().insert(Who::Unknown(status));
+            next.run(request).await
+        }
+        Err(status) => Refused::from(Refusal::unauthenticated("", status)).into_response(),
+    }
+}
+
+impl Who {
+    /// Returns who owns the work that is asked for.
+    pub(super) fn caller(&self) -> Caller {
+        match self {
+            Who::Anyone { .. } | Who::Unknown(_) => Caller::everyone(),
+            Who::Known(identity) => Caller::named(identity.name.clone()),
+        }
+    }
+
+    /// Whether the work may be seen and changed.
+    pub(super) fn sees(&self, job: &Job) -> bool {
+        match self {
+            Who::Anyone { .. } | Who::Known(Identity { role: Role::Admin, .. }) => true,
+            Who::Known(Identity { name, role: Role::Caller }) => *job.request.caller == **name,
+            Who::Known(Identity { role: Role::Agent(_), .. }) | Who::Unknown(_) => false,
+        }
+    }
+
+    /// Returns the caller whose work alone is listed; `None` if all work is.
+    pub(super) fn only(&self) -> Option<Arc<str>> {
+        match self {
+            Who::Anyone { .. } | Who::Known(Identity { role: Role::Admin, .. }) => None,
+            Who::Known(Identity { name, role: Role::Caller | Role::Agent(_) }) => Some(name.clone()),
+            Who::Unknown(_) => Some(Arc::default()),
+        }
+    }
+
+    /// Returns who is named in the record of what was done.
+    pub(super) fn name(&self) -> Option<&Arc<str>> {
+        match self {
+            Who::Anyone { .. } | Who::Unknown(_) => None,
+            Who::Known(identity) => Some(&identity.name),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Who {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Who, Self::Rejection> {
+        Ok(parts.extensions.get::<Who>().cloned().unwrap_or(Who::Anyone { is_strange: false }))
+    }
+}
+
+impl App {
+    /// Returns a job, if who asks may see it. Otherwise it is as if there were none.
+    pub(super) async fn job_for(&self, who: &Who, id: JobId) -> Result<Watch, Refusal> {
+        let found = self.engine().job(id).await.map_err(|error| fault(&error))?;
+        found.filter(|watch| who.sees(&watch.job())).ok_or_else(Refusal::no_such_job)
+    }
+
+    /// Checks that who asks may speak for an agent, by the name in the path.
+    pub(super) fn speaks_as(&self, who: &Who, agent: &str) -> Result<(), Refusal> {
+        let status = match who {
+            Who::Known(Identity { role: Role::Agent(name), .. }) if **name == *agent => return Ok(()),
+            Who::Known(Identity { role: Role::Agent(_), .. }) => TokenStatus::WrongAgent,
+            Who::Known(Identity { role: Role::Caller | Role::Admin, .. }) => TokenStatus::WrongScope,
+            Who::Anyone { .. } if !self.access().has_token(agent) => return Ok(()),
+            Who::Anyone { is_strange: true } => TokenStatus::Unknown,
+            Who::Anyone { is_strange: false } => TokenStatus::Missing,
+            Who::Unknown(status) => *status,
+        };
+        Err(Refusal::unauthenticated(agent, status))
+    }
+}

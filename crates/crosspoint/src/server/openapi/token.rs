@@ -1,0 +1,89 @@
+//! Tokens: their operations, and what is shown of them.
+#![allow(dead_code, reason = "schemas are made from these types; no value of them is")]
+
+use crosspoint_contracts::content::Nullable;
+use schemars::JsonSchema;
+use serde_json::json;
+
+use super::operation::Operation;
+use super::table::{TOKENS, name};
+use super::word::{Given, When};
+
+/// A new token.
+#[derive(JsonSchema)]
+struct NewToken {
+    /// What it is called. The jobs of a caller are found by this name, so it is given once and for all.
+    name: Given,
+    /// What it is for.
+    #[schemars(rename = "for", extend("enum" = ["caller", "agent", "admin"]))]
+    role: String,
+    /// The agent whose token it is; only for agents. Without it the name is the agent's.
+    agent: Option<Nullable<Given>>,
+    /// How long it is good. Without it, until it is revoked.
+    #[schemars(range(min = 1, max = 3_153_600_000_u64))]
+    expires_seconds: Option<Nullable<u64>>,
+}
+
+/// How a token is replaced.
+#[derive(JsonSchema)]
+struct Rotation {
+    /// How long the old token is good beside the new one; not at all where this is missing.
+    #[schemars(range(min = 0, max = 31_536_000))]
+    overlap_seconds: Option<Nullable<u64>>,
+}
+
+/// What is known of a token.
+#[derive(JsonSchema)]
+struct Token {
+    name: String,
+    /// What it is for.
+    #[schemars(rename = "for", extend("enum" = ["caller", "agent", "admin"]))]
+    role: String,
+    /// The agent whose token it is.
+    agent: Nullable<String>,
+    /// When it was made; not known of one of the configuration.
+    created_at: Nullable<When>,
+    expires_at: Nullable<When>,
+    revoked_at: Nullable<When>,
+    /// Until when the token before it is good.
+    former_until: Nullable<When>,
+    /// Whether it is in a file that the configuration names, and so is neither replaced nor revoked here.
+    configured: bool,
+}
+
+/// A token that was just made.
+#[derive(JsonSchema)]
+struct MadeToken {
+    #[schemars(flatten)]
+    about: Token,
+    /// The token itself, which is shown only here.
+    #[schemars(length(equal = 32))]
+    token: String,
+}
+
+/// All tokens.
+#[derive(JsonSchema)]
+struct TokenPage {
+    tokens: Vec<Token>,
+}
+
+/// The operations, in the order of the router.
+pub(super) fn operations() -> Vec<Operation> {
+    let of_token = |operation: Operation| operation.path("name", "The token's name.", &name()).refuses(&[404]);
+    let example = json!({ "name": "upstream", "for": "caller", "expires_seconds": 7_776_000 });
+    vec![
+        Operation::post("/api/v1/tokens", "create_token", TOKENS, "Make a token")
+            .describe("The answer alone has the token; only a digest of it is kept. A name is given once and for all.")
+            .body::<NewToken>("Whose it is, and what it is for.", example)
+            .answers::<MadeToken>(200, "The token.")
+            .refuses(&[409]),
+        Operation::get("/api/v1/tokens", "list_tokens", TOKENS, "List tokens")
+            .answers::<TokenPage>(200, "All of them, by name, and nothing of what they are."),
+        of_token(Operation::post("/api/v1/tokens/{name}/revoke", "revoke_token", TOKENS, "Make a token useless"))
+            .answers::<Token>(200, "The token as it is now."),
+        of_token(Operation::post("/api/v1/tokens/{name}/rotate", "rotate_token", TOKENS, "Replace a token"))
+            .body_if_any::<Rotation>("How long the old token is good beside the new one.", json!({ "overlap_seconds": 3_600 }))
+            .answers::<MadeToken>(200, "The new token.")
+            .refuses(&[409]),
+    ]
+}

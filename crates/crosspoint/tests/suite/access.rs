@@ -1,0 +1,6 @@
+//! Tokens: who may ask for what, and who sees whose work.
+
+mod commands;
+mod endpoints;
+mod own_jobs;
+mod start;

@@ -1,0 +1,34 @@
+//! Tokens of a server, and requests that come with them.
+
+use serde_json::{Value, json};
+
+use crate::support::server::{Answer, Server};
+
+/// Makes a token, as somebody with this token; without one on a server that is still open.
+pub(crate) fn create(server: &Server, by: Option<&str>, body: &Value) -> String {
+    let answer = with(server, by, "POST", "/api/v1/tokens", &body.to_string());
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()["token"].as_str().expect("a token").to_owned()
+}
+
+/// Makes a server closed, and returns the token of somebody who administers it.
+pub(crate) fn closed(server: &Server) -> String {
+    create(server, None, &json!({"name": "ops", "for": "admin"}))
+}
+
+/// Makes the token of a caller.
+pub(crate) fn caller(server: &Server, admin: &str, name: &str) -> String {
+    create(server, Some(admin), &json!({"name": name, "for": "caller"}))
+}
+
+/// Makes the token of an agent of this name.
+pub(crate) fn agent(server: &Server, admin: &str, name: &str) -> String {
+    create(server, Some(admin), &json!({"name": name, "for": "agent"}))
+}
+
+/// One request with a token.
+pub(crate) fn with(server: &Server, token: Option<&str>, method: &str, path: &str, body: &str) -> Answer {
+    let bearer = token.map(|token| format!("Bearer {token}"));
+    let headers: Vec<(&str, &str)> = bearer.iter().map(|value| ("authorization", value.as_str())).collect();
+    server.request(method, path, &headers, body.as_bytes())
+}
