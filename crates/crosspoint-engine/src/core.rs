@@ -11,6 +11,7 @@ mod batch;
 mod clock;
 mod command;
 mod driven;
+mod grants;
 mod look;
 mod members;
 mod owed;
@@ -24,6 +25,7 @@ use std::sync::Arc;
 use crosspoint_contracts::time::Time;
 
 use crate::breaker;
+use crate::grant::Grants;
 use crate::id::{JobId, SEQ_MAX, Seq};
 use crate::job::{Job, Request, State};
 use crate::keys::Keys;
@@ -36,6 +38,7 @@ pub use batch::{Accepted, Batch, Effect, Written};
 pub use clock::ALIVE_PERIOD;
 use clock::is_timed;
 pub use command::{Command, Mode, Origin, Rejected, Reply, Submission};
+pub use grants::GrantCommand;
 pub use members::{MEMBERS_MAX, Member, Membership, Presence};
 pub use report::Grip;
 pub(crate) use report::NEVER_HAD;
@@ -78,6 +81,8 @@ pub struct Core {
     unrepaired: Vec<Seq>,
     /// The presence that agents had before commands that are not committed yet changed it.
     presence_before: BTreeMap<Arc<str>, Option<Presence>>,
+    /// Who may come in with which token. Readers share it, so it is copied when it changes.
+    grants: Arc<Grants>,
 }
 
 /// A job that has not ended.
@@ -120,6 +125,7 @@ impl Core {
             visited: origin.visited,
             unrepaired: origin.unrepaired,
             presence_before: BTreeMap::new(),
+            grants: Arc::new(origin.grants.into_iter().collect()),
         };
         for spec in origin.agents {
             core.add_agent(spec, origin.now);
@@ -201,6 +207,9 @@ impl Core {
             Command::TakeUp(id) => self.take_up(*id, now, batch),
             Command::Join(member) => self.join(member, now, batch),
             Command::Told(id) => self.told(*id, batch),
+            Command::Grant(command) => self.command_grant(command, now, batch),
+            // It changes nothing: only who did it is written.
+            Command::Audit(_) => Reply::Done,
             Command::Violation(seq, violation) => {
                 batch.violations.push((*seq, now, violation.clone()));
                 Reply::Done
@@ -338,40 +347,6 @@ impl Core {
             }
         }
         Ok(job)
-    }
-
-    /// Puts a job into the queue and sets its alarm, as its state demands.
-    fn watch(&mut self, seq: Seq) {
-        if !self.is_driven(seq) {
-            return;
-        }
-        let Some(live) = self.jobs.get(&seq) else { return };
-        let job = live.job.clone();
-        let alarm = machine::alarm(&job, self.policy(&job));
-        if let State::Queued = job.state {
-            if job.is_suspect() {
-                self.suspects.insert(seq);
-            } else {
-                self.queues.add(&job);
-            }
-        }
-        if let Some(at) = alarm {
-            self.alarms.insert((at, seq));
-        }
-        if let Some(live) = self.jobs.get_mut(&seq) {
-            live.alarm = alarm;
-        }
-    }
-
-    fn unwatch(&mut self, seq: Seq) {
-        let Some(live) = self.jobs.get_mut(&seq) else { return };
-        if let Some(at) = live.alarm.take() {
-            self.alarms.remove(&(at, seq));
-        }
-        if let State::Queued = live.job.state {
-            self.suspects.remove(&seq);
-            self.queues.remove(&live.job);
-        }
     }
 
     fn policy(&self, job: &Job) -> &Policy {

@@ -221,6 +221,11 @@ impl Jumps {
         }
     }
 
+    /// Returns how long ago a time was, on a clock without the jumps.
+    pub fn age(&self, at: Time, now: Time) -> Duration {
+        self.now(now).since(self.steady(at, now))
+    }
+
     fn now(&self, wall: Time) -> Time {
         wall.shifted(self.total_micros.saturating_neg())
     }

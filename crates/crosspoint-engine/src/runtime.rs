@@ -15,6 +15,7 @@
 //! own connection. Only code that asks which job a caller's own id means waits for the committing thread, which alone
 //! knows the keys that are about to be taken.
 
+mod acting;
 mod agent_view;
 mod attempt;
 mod chance;
@@ -31,19 +32,23 @@ mod links;
 mod log;
 mod members;
 mod metrics;
+mod origin;
 mod output;
 mod owed;
 mod published;
 mod pull;
 mod purge;
+mod purge_audit;
 mod release;
 mod requests;
 mod same_request;
 mod stopping_again;
 mod stuck;
 mod text;
+mod tokens;
 mod violated;
 
+pub use acting::Acting;
 pub use agent_view::AgentView;
 pub use attempt::{Attempt, Gone, Link, Unremembered};
 pub use config::{Config, Limits};
@@ -60,3 +65,4 @@ pub use requests::{Denied, Submitted, Unaccepted};
 pub use stopping_again::TOLD_WITHIN;
 pub use stuck::{Ahead, Stuck};
 pub use text::TextRoom;
+pub use tokens::{Token, Ungranted};

@@ -6,10 +6,12 @@
 //! before. There is no index over anything random: request keys are in memory, and ids hold the row's number. A second
 //! outcome is impossible by constraint: outcomes have a table of their own, with the job's number as its key.
 
+mod audit;
 pub mod check;
 mod event_row;
 mod export;
 mod fault;
+mod grant;
 mod lock;
 mod member;
 mod open;
@@ -36,11 +38,13 @@ use uuid::Uuid;
 
 use crate::claim::Claim;
 use crate::core::{Member, Standing};
+use crate::grant::Grant;
 use crate::id::Seq;
 use crate::job::Job;
 use crate::keys::{Hash, Keys, Salt};
 use crate::machine::End;
 use crate::retention::Jumps;
+pub use audit::{AuditPage, AuditRow};
 pub use export::{Numbers, Wanted};
 pub use fault::Fault;
 use lock::Lock;
@@ -105,6 +109,8 @@ pub struct Loaded {
     pub standings: Vec<(Arc<str>, Standing)>,
     /// The agents that have joined.
     pub members: Vec<Member>,
+    /// All grants.
+    pub grants: Vec<Grant>,
     /// Jobs that have an outcome although their rows do not say so.
     pub unrepaired: Vec<Seq>,
     /// When an orchestrator was last alive.
@@ -196,12 +202,12 @@ impl Store {
         let mut jobs = live.iter().map(one).filter_map(Result::transpose).collect::<rusqlite::Result<Vec<Job>>>()?;
         said::add(&moment, &mut jobs)?;
         let last_seq = last_seq.max(kept.unwrap_or(Seq(0)));
-        let (standings, members) = (row::standings(&moment)?, member::all(&moment)?);
+        let (standings, members, grants) = (row::standings(&moment)?, member::all(&moment)?, grant::all(&moment)?);
         // Stores of earlier versions do not hold this time: then an orchestrator was alive when the last row was
         // written.
         let alive_at = schema::alive_at(&moment)?.or(last_at);
         let end = schema::end(&moment)?;
-        Ok(Loaded { jobs, keys, last_seq, standings, members, unrepaired, alive_at, end, visited })
+        Ok(Loaded { jobs, keys, last_seq, standings, members, grants, unrepaired, alive_at, end, visited })
     }
 
     /// Makes this opening that of a server, from its first transaction on. How a server ends is remembered; how a visit

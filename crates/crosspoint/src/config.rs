@@ -34,7 +34,7 @@ use std::time::Duration;
 use crosspoint_engine::core::{Mode, Room};
 use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
 use crosspoint_engine::retention::Rule;
-use crosspoint_engine::{runtime, store};
+use crosspoint_engine::{audit, runtime, store};
 
 use crate::agent_side::AgentSide;
 use crate::link;
@@ -218,6 +218,7 @@ impl Config {
                 waiting_bytes_max: self.limits.waiting_bytes_max,
             },
             retention: self.store.retention(),
+            audit_age: Some(audit::AGE_DEFAULT),
             mode,
             judge: (!self.schemas.works().is_empty()).then(|| self.schemas.clone() as Arc<dyn runtime::Judge>),
         }

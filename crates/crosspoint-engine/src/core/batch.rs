@@ -8,7 +8,9 @@ use crosspoint_contracts::content::Block;
 use crosspoint_contracts::time::Time;
 
 use super::{Member, Standing, Submission};
+use crate::audit::AuditEntry;
 use crate::event::{Entry, Violation};
+use crate::grant::Grant;
 use crate::id::{JobId, Seq};
 use crate::job::Job;
 use crate::keys::Hashes;
@@ -24,6 +26,10 @@ pub struct Batch {
     pub agents: BTreeMap<Arc<str>, Standing>,
     /// What to write of agents that joined; `None` for an agent that is forgotten.
     pub members: BTreeMap<Arc<str>, Option<Member>>,
+    /// What to write of grants.
+    pub grants: BTreeMap<Arc<str>, Arc<Grant>>,
+    /// Who did what by the commands of the batch.
+    pub audit: Vec<AuditEntry>,
     /// Since when jobs are set aside; `None` for a job that no longer is.
     pub aside: BTreeMap<Seq, Option<Time>>,
     /// Jobs whose outcome is no longer owed to its recipient.
@@ -126,6 +132,7 @@ impl Batch {
         let is_of_rows = !self.jobs.is_empty() || !self.aside.is_empty() || !self.repaired.is_empty();
         let is_of_jobs = is_of_rows || !self.told.is_empty();
         let is_of_agents = !self.agents.is_empty() || !self.members.is_empty();
-        !is_told && !is_of_jobs && !is_of_agents && self.violations.is_empty()
+        let is_of_grants = !self.grants.is_empty() || !self.audit.is_empty();
+        !is_told && !is_of_jobs && !is_of_agents && !is_of_grants && self.violations.is_empty()
     }
 }

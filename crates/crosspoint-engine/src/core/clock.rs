@@ -7,7 +7,8 @@ use crosspoint_contracts::time::Time;
 
 use super::{Batch, Core};
 use crate::id::Seq;
-use crate::job::Job;
+use crate::job::{Job, State};
+use crate::machine;
 
 /// How often it is written that the orchestrator is alive, as long as there is a job that has not ended. The next start
 /// takes the time since the last such entry as time in which no orchestrator ran.
@@ -34,6 +35,40 @@ impl Core {
         let suspect = if self.suspects.is_empty() { None } else { self.alone_until() };
         let suspect = suspect.filter(|until| *until > now && *until != Time::NEVER);
         job.into_iter().chain(breaker).chain(self.alive_alarm()).chain(suspect).min()
+    }
+
+    /// Puts a job into the queue and sets its alarm, as its state demands.
+    pub(super) fn watch(&mut self, seq: Seq) {
+        if !self.is_driven(seq) {
+            return;
+        }
+        let Some(live) = self.jobs.get(&seq) else { return };
+        let job = live.job.clone();
+        let alarm = machine::alarm(&job, self.policy(&job));
+        if let State::Queued = job.state {
+            if job.is_suspect() {
+                self.suspects.insert(seq);
+            } else {
+                self.queues.add(&job);
+            }
+        }
+        if let Some(at) = alarm {
+            self.alarms.insert((at, seq));
+        }
+        if let Some(live) = self.jobs.get_mut(&seq) {
+            live.alarm = alarm;
+        }
+    }
+
+    pub(super) fn unwatch(&mut self, seq: Seq) {
+        let Some(live) = self.jobs.get_mut(&seq) else { return };
+        if let Some(at) = live.alarm.take() {
+            self.alarms.remove(&(at, seq));
+        }
+        if let State::Queued = live.job.state {
+            self.suspects.remove(&seq);
+            self.queues.remove(&live.job);
+        }
     }
 
     /// Moves everything that is due along with the clock, on disk too, because the next start knows nothing of the

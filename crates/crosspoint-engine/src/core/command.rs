@@ -6,8 +6,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use crosspoint_contracts::time::Time;
 
-use super::{AgentCommand, Grip, Member, Room, Share, Spec, Standing};
+use super::{AgentCommand, GrantCommand, Grip, Member, Room, Share, Spec, Standing};
+use crate::audit::Deed;
 use crate::event::Violation;
+use crate::grant::{Grant, Unusable};
 use crate::id::{JobId, Seq};
 use crate::job::{Job, Request};
 use crate::keys::{Hash, Hashes, Keys};
@@ -42,6 +44,10 @@ pub enum Command {
     Join(Arc<Member>),
     /// The recipient that is owed the outcome of this job was told it.
     Told(JobId),
+    /// A command about grants.
+    Grant(GrantCommand),
+    /// Write that something was done which is no command itself.
+    Audit(Deed),
     /// Record that a rule about a job that has ended was broken.
     Violation(Seq, Violation),
     /// The clock jumped.
@@ -97,10 +103,18 @@ pub enum Reply {
     Configured,
     /// The agent cannot be forgotten: it is present, or has work.
     Present,
-    /// The limit on the number of agents that joined is reached.
+    /// The limit on the number of agents that joined, or of grants, is reached.
     Crowded,
     /// An agent of this name that speaks another contract is present, or has work.
     OtherContract,
+    /// The grant as it is now.
+    Grant(Arc<Grant>),
+    /// A grant has, or once had, this name.
+    NameTaken,
+    /// No grant has this name.
+    NoSuchGrant,
+    /// The token of the grant cannot be replaced, because no token of it can be used any more.
+    Unusable(Unusable),
 }
 
 /// Why a request is not accepted.
@@ -132,6 +146,8 @@ pub struct Origin {
     pub members: Vec<Member>,
     /// The joined agents that are present, and how many jobs they take at a time. At a start none is present.
     pub present: BTreeMap<Arc<str>, u32>,
+    /// All grants.
+    pub grants: Vec<Grant>,
     /// The stored state of agents, by name.
     pub standings: Vec<(Arc<str>, Standing)>,
     /// The jobs that have not ended.

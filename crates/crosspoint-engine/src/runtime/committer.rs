@@ -12,10 +12,13 @@ use super::clock::Clock;
 use super::engine::Engine;
 use super::failing::Hindered;
 use super::inbox::{Inbox, Pending, Taken};
+use super::origin::origin;
 use super::published::Load;
 use super::purge::{Purger, Stepped};
+use super::purge_audit::AuditPurger;
 use super::release::{self, Release};
-use crate::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Room, Spec};
+use crate::audit::Deed;
+use crate::core::{Batch, Command, Core, Effect, Mode, Reply, Room, Spec};
 use crate::id::Seq;
 use crate::machine::Action;
 use crate::retention::{Ended, Rule};
@@ -34,6 +37,7 @@ pub(super) struct Committer {
     mode: Mode,
     /// Removes jobs that need no longer be kept.
     pub(super) purger: Purger,
+    audit_purger: AuditPurger,
     /// Reports of agents that came while nothing could be committed.
     pub(super) kept: VecDeque<Pending>,
     /// Results that agents gave at once, for the next round.
@@ -72,6 +76,8 @@ pub(super) struct Settled {
     pub(super) room: Room,
     pub(super) mode: Mode,
     pub(super) retention: Rule,
+    /// How long entries of the audit are kept; `None` keeps them for ever.
+    pub(super) audit_age: Option<Duration>,
 }
 
 impl Committer {
@@ -108,8 +114,10 @@ impl Committer {
             engine,
             inbox,
             mode: settled.mode.clone(),
-            settled,
             purger: Purger::new(is_server),
+            // A process that only visits a store removes nothing from it.
+            audit_purger: AuditPurger::new(settled.audit_age.filter(|_| is_server)),
+            settled,
             kept: VecDeque::new(),
             at_once: Vec::new(),
             tried_at: Instant::now(),
@@ -190,6 +198,7 @@ impl Committer {
         }
         let now = self.clock.now();
         let purge = self.purger.wait_time(self.core.ended(), now).unwrap_or(Duration::MAX);
+        let purge = purge.min(self.audit_purger.wait_time().unwrap_or(Duration::MAX));
         // The clock is looked at at least once a minute, in case it jumped.
         Some(self.core.alarm(now).map_or(Duration::MAX, |at| at.since(now)).min(purge).min(Duration::from_secs(60)))
     }
@@ -205,6 +214,9 @@ impl Committer {
             }
         }
         let now = self.clock.now();
+        if let Err(fault) = self.audit_purger.step(&mut self.store, self.core.ended().jumps(), now) {
+            return self.failed(Vec::new(), fault);
+        }
         let stepped = self.purger.step(&mut self.store, self.core.ended(), now);
         self.engine.published().set_overfull(self.purger.is_overfull());
         let step = match stepped {
@@ -306,7 +318,13 @@ impl Committer {
     }
 
     fn decide(&mut self, commands: &[Pending], now: Time, batch: &mut Batch) -> Vec<Reply> {
-        let replies = commands.iter().map(|pending| self.core.apply(&pending.command, now, batch)).collect();
+        let mut replies = Vec::with_capacity(commands.len());
+        for Pending { command, by, .. } in commands {
+            let reply = self.core.apply(command, now, batch);
+            let audited = by.as_ref().and_then(|by| Some(Deed::of(command, &reply)?.by(by, now)));
+            batch.audit.extend(audited);
+            replies.push(reply);
+        }
         self.core.settle(now, batch);
         replies
     }
@@ -317,6 +335,10 @@ impl Committer {
             self.show_mode();
         }
         self.core.committed(&batch);
+        if !batch.grants.is_empty() {
+            // Published here and not with the release, so that what is found on disk later is never overwritten.
+            self.engine.published().post_grants(self.core.grants());
+        }
         let only_in_memory = batch.touched.iter().filter(|seq| !batch.jobs.contains_key(seq));
         let mut unwritten: Vec<_> = only_in_memory.filter_map(|seq| self.core.job(*seq).cloned()).collect();
         // Tasks that wait for a job whose row was corrected only now learn here that it has ended.
@@ -337,7 +359,7 @@ impl Committer {
             let command = batch.input(job.seq()).and_then(|input| self.engine.at_once(job, *attempt, input));
             let Some(command) = command else { return true };
             // No task waits for the reply: if the job was cancelled in this moment, it has its outcome.
-            self.at_once.push(Pending { command, reply: oneshot::channel().0 });
+            self.at_once.push(Pending { command, by: None, reply: oneshot::channel().0 });
             false
         });
         batch.effects = effects;
@@ -362,36 +384,4 @@ impl Committer {
         self.stale = false;
         Ok(())
     }
-}
-
-/// Collects what a core is made from. `now` is the time by the clock that the store knows; `wall` is the time after
-/// jumps that are not on disk.
-fn origin(
-    store: &Store,
-    settled: &Settled,
-    mode: Mode,
-    (now, wall): (Time, Time),
-    mut ended: Ended,
-) -> Result<Origin, Fault> {
-    let loaded = store.load_telling(|seq, at| ended.note_again(seq, at, wall))?;
-    if !loaded.unrepaired.is_empty() {
-        tracing::error!(jobs = loaded.unrepaired.len(), "jobs have an outcome and did not say so; they are put right");
-    }
-    Ok(Origin {
-        agents: settled.agents.clone(),
-        members: loaded.members,
-        present: std::collections::BTreeMap::new(),
-        standings: loaded.standings,
-        jobs: loaded.jobs,
-        keys: loaded.keys,
-        last_seq: loaded.last_seq,
-        ended,
-        unrepaired: loaded.unrepaired,
-        room: settled.room,
-        mode,
-        end: loaded.end,
-        visited: loaded.visited,
-        alive_at: loaded.alive_at,
-        now,
-    })
 }

@@ -1,6 +1,7 @@
 //! What an engine is started with.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::attempt::Link;
 use super::judge::Judge;
@@ -25,6 +26,8 @@ pub struct Config {
     pub limits: Limits,
     /// How long jobs that have ended are kept.
     pub retention: Rule,
+    /// How long entries of the audit are kept; `None` keeps them for ever.
+    pub audit_age: Option<Duration>,
     /// Which of the jobs that exist already this engine drives.
     pub mode: Mode,
     /// What looks at results before they are committed, if anything does.

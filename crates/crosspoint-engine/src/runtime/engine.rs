@@ -24,6 +24,7 @@ use super::metrics::Metrics;
 use super::published::{Published, Purged, lock};
 use super::pull::{Handed, Instruction, PullQueues};
 use super::violated::Violated;
+use crate::audit::Readings;
 use crate::core::{Command, Mode, Reply, Spec};
 use crate::id::{JobId, Seq, StoreId};
 use crate::job::Job;
@@ -59,6 +60,8 @@ struct Inner {
     releaser: Mutex<Option<tokio::task::JoinHandle<()>>>,
     stopping: AtomicBool,
     chance: Chance,
+    /// Which readings are in the audit already.
+    readings: Mutex<Readings>,
     died: CancellationToken,
     /// Cancelled when everything that cannot outlive the orchestrator has to end.
     leaving: CancellationToken,
@@ -96,14 +99,15 @@ impl Engine {
             releaser: Mutex::default(),
             stopping: AtomicBool::new(false),
             chance: Chance::new(),
+            readings: Mutex::default(),
             died: CancellationToken::new(),
             leaving: CancellationToken::new(),
         }));
         let death = Death(engine.clone());
         let alive_at = store.alive_at()?;
-        let Config { limits, mode, retention, .. } = config;
+        let Config { limits, mode, retention, audit_age, .. } = config;
         let is_server = mode == Mode::Serve;
-        let settled = Settled { agents: specs, room: limits.room, mode, retention };
+        let settled = Settled { agents: specs, room: limits.room, mode, retention, audit_age };
         let committer = Committer::start(store, engine.clone(), inbox, settled)?;
         let spawned = thread::Builder::new().name("commit".to_owned()).spawn(move || {
             let _guard = death;
@@ -221,6 +225,10 @@ impl Engine {
     /// Returns a number that cannot be guessed from outside and differs every time.
     pub(super) fn chance(&self) -> u64 {
         self.0.chance.next()
+    }
+
+    pub(super) fn readings(&self) -> &Mutex<Readings> {
+        &self.0.readings
     }
 
     pub(super) fn published(&self) -> &Published {

@@ -236,6 +236,8 @@ fn is_about(pending: &Pending, seq: Seq) -> bool {
         | Command::Agent(..)
         | Command::Join(_)
         | Command::Told(_)
+        | Command::Grant(_)
+        | Command::Audit(_)
         | Command::Violation(..)
         | Command::ClockJumped { .. }
         | Command::Rest => false,
@@ -274,6 +276,8 @@ fn replacement(command: &Command) -> Option<Command> {
         | Command::Agent(..)
         | Command::Join(_)
         | Command::Told(_)
+        | Command::Grant(_)
+        | Command::Audit(_)
         | Command::Violation(..)
         | Command::ClockJumped { .. }
         | Command::Rest => None,
@@ -287,6 +291,7 @@ fn is_report(command: &Command) -> bool {
         // The sender tells the recipient again, and then that it was told.
         Command::Told(_) => false,
         Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) | Command::Join(_) | Command::Rest => false,
+        Command::Grant(_) | Command::Audit(_) => false,
         Command::Job(_, event) | Command::Report { event, .. } => match event {
             Event::Cancel | Event::Answer { .. } | Event::Release => false,
             Event::Start { .. }

@@ -4,7 +4,7 @@
 //! by itself, and grows with the load. New work is refused when too much waits. Reports of agents are never refused:
 //! each attempt waits for its report to be committed before it makes the next, so they cannot pile up.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
@@ -16,6 +16,8 @@ use crate::store::Fault;
 /// A command, and where its reply goes.
 pub(super) struct Pending {
     pub(super) command: Command,
+    /// Who gives the command; it is audited then.
+    pub(super) by: Option<Arc<str>>,
     pub(super) reply: oneshot::Sender<Answer>,
 }
 
@@ -28,9 +30,9 @@ pub(super) enum Answer {
         watch: Option<Watch>,
     },
     /// The command was tried, and is not known to be on disk.
-    Failed(std::sync::Arc<Fault>),
+    Failed(Arc<Fault>),
     /// The command was not tried, because nothing can be written at present.
-    NotTried(std::sync::Arc<Fault>),
+    NotTried(Arc<Fault>),
 }
 
 pub(super) struct Inbox {
@@ -71,6 +73,11 @@ impl Inbox {
 
     /// Puts a command in, and returns the receiver of its reply.
     pub(super) fn put(&self, command: Command) -> Result<oneshot::Receiver<Answer>, Turned> {
+        self.put_by(None, command)
+    }
+
+    /// Puts in a command that is audited.
+    pub(super) fn put_by(&self, by: Option<&Arc<str>>, command: Command) -> Result<oneshot::Receiver<Answer>, Turned> {
         let (reply, answer) = oneshot::channel();
         let mut inside = self.lock();
         if inside.closed {
@@ -85,7 +92,7 @@ impl Inbox {
             inside.bytes += bytes;
         }
         let was_empty = inside.commands.is_empty();
-        inside.commands.push(Pending { command, reply });
+        inside.commands.push(Pending { command, by: by.cloned(), reply });
         drop(inside);
         if was_empty {
             self.arrived.notify_one();
@@ -101,7 +108,7 @@ impl Inbox {
         let (commands, answers): (Vec<Pending>, Vec<_>) = commands
             .map(|command| {
                 let (reply, answer) = oneshot::channel();
-                (Pending { command, reply }, answer)
+                (Pending { command, by: None, reply }, answer)
             })
             .unzip();
         let mut inside = self.lock();

@@ -69,6 +69,7 @@ impl Engine {
     /// Publishes the agents as they are on disk, and makes the links of those that joined.
     pub(super) fn post_agents(&self, core: &Core) {
         self.published().post_agents(core.agents());
+        self.published().post_grants(core.grants());
         let members = core.agents().filter_map(|agent| Some((agent.spec.name.clone(), agent.member()?)));
         self.links().post_all(&members.collect());
     }

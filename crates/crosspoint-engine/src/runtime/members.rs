@@ -7,7 +7,6 @@ use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::outcome::{Outcome, Text};
 
-use super::agent_view::AgentView;
 use super::engine::Engine;
 use super::inbox::Answer;
 use crate::core::{AgentCommand, Command, Grip, Member, NEVER_HAD, Reply};
@@ -56,24 +55,22 @@ impl Engine {
     /// Makes an agent known, or changes its works and limits. The command is queued by the call itself, and not when
     /// the future is first awaited, so it comes before all later ones.
     pub fn join(&self, member: Member) -> impl Future<Output = Result<(), Unjoined>> + Send + use<> {
-        self.change(Command::Join(Arc::new(member)))
+        self.change(None, Command::Join(Arc::new(member)))
     }
 
     /// Sets how many jobs an agent takes at a time, a configured one at most as many as configured; 0 says that it is
     /// away. Of configured agents this is not stored. Queued in order, like [`Engine::join`].
     pub fn set_capacity(&self, name: &str, capacity: u32) -> impl Future<Output = Result<(), Unjoined>> + Send + use<> {
-        self.change(Command::Agent(name.into(), AgentCommand::Capacity(capacity)))
+        self.change(None, Command::Agent(name.into(), AgentCommand::Capacity(capacity)))
     }
 
-    /// Forgets an agent that joined and will not come back. Returns the agent as it was.
-    pub async fn forget(&self, name: &str) -> Result<AgentView, Unjoined> {
-        let agent = self.agent(name).ok_or(Unjoined::NotFound)?;
-        self.change(Command::Agent(name.into(), AgentCommand::Forget)).await?;
-        Ok(agent)
-    }
-
-    fn change(&self, command: Command) -> impl Future<Output = Result<(), Unjoined>> + Send + use<> {
-        let answer = self.inbox().put(command);
+    /// Queues a command about an agent by the call itself, and waits for it in the future that is returned.
+    pub(super) fn change(
+        &self,
+        by: Option<&Arc<str>>,
+        command: Command,
+    ) -> impl Future<Output = Result<(), Unjoined>> + Send + use<> {
+        let answer = self.inbox().put_by(by, command);
         async move {
             let answer = answer.map_err(|_| Unjoined::Closed)?.await;
             match answer {
@@ -90,7 +87,11 @@ impl Engine {
                     | Reply::Job(_)
                     | Reply::Refused(_)
                     | Reply::NotTheirs
-                    | Reply::NotLive => Ok(()),
+                    | Reply::NotLive
+                    | Reply::Grant(_)
+                    | Reply::NameTaken
+                    | Reply::NoSuchGrant
+                    | Reply::Unusable(_) => Ok(()),
                 },
                 Ok(Answer::Failed(fault)) => Err(Unjoined::Fault(fault)),
                 Ok(Answer::NotTried(fault)) => Err(Unjoined::NotTried(fault)),

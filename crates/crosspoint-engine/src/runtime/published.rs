@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use super::agent_view::AgentView;
 use super::attempt::Handle;
 use crate::core::{Agent, Member, Membership, Presence, Standing};
+use crate::grant::Grants;
 use crate::id::{JobId, Seq};
 use crate::job::{Job, Phase};
 use crate::queue::Queues;
@@ -26,6 +27,7 @@ pub(super) struct Published {
     phases: [AtomicUsize; Phase::ALL.len()],
     attempts: Mutex<BTreeMap<Seq, Arc<Handle>>>,
     agents: Mutex<BTreeMap<Arc<str>, AgentView>>,
+    grants: Mutex<Arc<Grants>>,
     fault: Mutex<Option<Arc<Fault>>>,
     closing: Arc<AtomicBool>,
     /// How many jobs were removed, and in how many steps.
@@ -137,6 +139,15 @@ impl Published {
     pub(super) fn post_agents<'a>(&self, agents: impl Iterator<Item = &'a Agent>) {
         let posted = agents.map(|agent| (agent.spec.name.clone(), AgentView::of(agent)));
         *lock(&self.agents) = posted.collect();
+    }
+
+    /// Publishes the grants. Only the committing thread does, with what is on disk.
+    pub(super) fn post_grants(&self, grants: &Arc<Grants>) {
+        *lock(&self.grants) = grants.clone();
+    }
+
+    pub(super) fn grants(&self) -> Arc<Grants> {
+        lock(&self.grants).clone()
     }
 
     /// Publishes which agents have joined and which were forgotten.

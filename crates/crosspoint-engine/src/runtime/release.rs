@@ -142,6 +142,10 @@ fn accepted<'b>(batch: &'b Batch, reply: &Reply) -> Option<&'b Arc<Job>> {
         | Reply::Configured
         | Reply::Present
         | Reply::Crowded
-        | Reply::OtherContract => None,
+        | Reply::OtherContract
+        | Reply::Grant(_)
+        | Reply::NameTaken
+        | Reply::NoSuchGrant
+        | Reply::Unusable(_) => None,
     }
 }

@@ -1,21 +1,18 @@
-//! The requests of callers and operators: submit, cancel, answer, retry, list, drain.
+//! How requests are answered, and what callers and operators can look at: find, list.
 
 use std::sync::Arc;
 
-use crosspoint_contracts::content::Body;
 use crosspoint_contracts::request::{Door, Key, NewJob};
 use crosspoint_contracts::time::Time;
 
-use super::agent_view::AgentView;
 use super::engine::Engine;
-use super::inbox::{Answer, Turned};
+use super::inbox::Answer;
 use super::published::Watch;
 use super::same_request::Likeness;
-use crate::breaker;
-use crate::core::{AgentCommand, Command, Rejected, Reply, Submission};
+use crate::core::{Command, Rejected, Reply, Submission};
 use crate::event::Violation;
 use crate::id::{JobId, Seq};
-use crate::job::{Job, Request, State};
+use crate::job::{Job, Request};
 use crate::keys::Hashes;
 use crate::machine::{self, Event, Refused};
 use crate::policy::Policy;
@@ -75,45 +72,6 @@ impl From<Fault> for Denied {
 }
 
 impl Engine {
-    /// Accepts a request. When it returns, the job is on disk.
-    pub async fn submit(&self, new: NewJob) -> Result<Submitted, Unaccepted> {
-        self.submit_child(new, None).await
-    }
-
-    /// Accepts a request that repeats the job `parent`.
-    async fn submit_child(&self, new: NewJob, parent: Option<JobId>) -> Result<Submitted, Unaccepted> {
-        let mut submission = Arc::new(self.submission(new, parent));
-        loop {
-            let waiting = self.inbox().put(Command::Submit(submission.clone()));
-            let answer = waiting.map_err(|turned| match turned {
-                Turned::Overloaded => Unaccepted::Overloaded,
-                Turned::Closed => Unaccepted::Closed,
-            })?;
-            match answer.await {
-                Ok(Answer::Committed { reply: Reply::Accepted(job), watch }) => {
-                    return Ok(Submitted::New(watch.unwrap_or_else(|| Watch::at_rest(job))));
-                }
-                Ok(Answer::Committed { reply: Reply::Rejected(rejected), .. }) => {
-                    return Err(Unaccepted::Rejected(rejected));
-                }
-                Ok(Answer::Committed { reply: Reply::Known(seq), .. }) => {
-                    match self.compare(&submission, seq).await.map_err(|fault| Unaccepted::NotTried(Arc::new(fault)))? {
-                        Likeness::Same(watch) => {
-                            self.take_up(&watch.job()).await?;
-                            return Ok(Submitted::Repeat(watch));
-                        }
-                        Likeness::OtherRequest(job) => return Err(Unaccepted::Conflict(job)),
-                        // Two different keys have the same hash: this job is known to have the other one.
-                        Likeness::OtherKey => Arc::make_mut(&mut submission).others.push(seq),
-                    }
-                }
-                Ok(Answer::Failed(fault)) => return Err(Unaccepted::Fault(fault)),
-                Ok(Answer::NotTried(fault)) => return Err(Unaccepted::NotTried(fault)),
-                Ok(Answer::Committed { .. }) | Err(_) => return Err(Unaccepted::Lost),
-            }
-        }
-    }
-
     /// Whether a job has the key of this request. Then the request is no new work, whatever it holds now (ALL-1).
     pub async fn is_known(&self, new: NewJob) -> Result<bool, Fault> {
         let submission = Arc::new(self.submission(new, None));
@@ -131,21 +89,7 @@ impl Engine {
         Ok(false)
     }
 
-    /// Drives a held job from now on, because the caller that submitted it again waits for it.
-    async fn take_up(&self, job: &Job) -> Result<(), Unaccepted> {
-        if job.outcome().is_some() || !self.is_held(job.seq()) {
-            return Ok(());
-        }
-        let taking = self.inbox().put(Command::TakeUp(job.id())).map_err(|_| Unaccepted::Closed)?;
-        match taking.await {
-            Ok(Answer::Committed { .. }) => Ok(()),
-            Ok(Answer::Failed(fault)) => Err(Unaccepted::Fault(fault)),
-            Ok(Answer::NotTried(fault)) => Err(Unaccepted::NotTried(fault)),
-            Err(_) => Err(Unaccepted::Lost),
-        }
-    }
-
-    fn submission(&self, new: NewJob, parent: Option<JobId>) -> Submission {
+    pub(super) fn submission(&self, new: NewJob, parent: Option<JobId>) -> Submission {
         let chance = self.chance();
         let request_id = new.request_id.unwrap_or_default();
         let nameless = request_id.is_empty();
@@ -245,52 +189,6 @@ impl Engine {
         }
     }
 
-    /// Stops a job. A job that was cancelled already stays so.
-    pub async fn cancel(&self, id: JobId) -> Result<Arc<Job>, Denied> {
-        self.apply(id, Event::Cancel).await
-    }
-
-    /// Answers the question that a job waits with.
-    pub async fn answer(&self, id: JobId, answer: Body) -> Result<Arc<Job>, Denied> {
-        self.apply(id, Event::Answer { answer }).await
-    }
-
-    /// Submits a job that has ended once more, as a new job. `key` keeps this from happening twice. A job that waits
-    /// for an operator is itself begun again.
-    pub async fn retry(&self, id: JobId, key: Option<Box<str>>) -> Result<Result<Submitted, Unaccepted>, Denied> {
-        let watch = self.job(id).await?.ok_or(Denied::NotFound)?;
-        let job = watch.job();
-        let waits_for_operator = job.aside.is_some() || matches!(job.state, State::Poisoned);
-        if waits_for_operator && job.outcome().is_none() {
-            // The same job goes on: it only waited for an operator (ALL-13).
-            self.apply(id, Event::Release).await?;
-            return Ok(Ok(Submitted::Repeat(watch)));
-        }
-        if job.outcome().is_none() {
-            return Err(Denied::NotEnded(job));
-        }
-        let document = self.document(job.seq()).await?.ok_or(Denied::NotFound)?;
-        let request = &job.request;
-        let new = NewJob {
-            door: request.door,
-            caller: request.caller.clone(),
-            request_id: None,
-            key: key.map_or(Key::None, Key::Other),
-            work: request.work.clone(),
-            agent: request.pinned.clone(),
-            addressed: request.addressed.clone(),
-            priority: request.priority,
-            limits: request.limits.clone(),
-            document,
-            input: request.input.start as usize..request.input.end as usize,
-            trace: request.trace.clone(),
-            echo: request.echo.clone(),
-            // The recipient was told the outcome of its request. This is another one, which an operator asked for.
-            notify: None,
-        };
-        Ok(self.submit_child(new, Some(id)).await)
-    }
-
     /// Lists jobs, the youngest first. A page may hold fewer jobs than were asked for and still say where to go on.
     pub async fn list(&self, filter: Filter) -> Result<Page, Fault> {
         if let Some(phase) = filter.phase
@@ -330,45 +228,6 @@ impl Engine {
             return Ok(Vec::new());
         }
         self.read(move |readers| readers.violations(id.seq())).await
-    }
-
-    /// Stops or resumes giving an agent new work.
-    pub async fn drain(&self, name: &str, drained: bool) -> Result<AgentView, Denied> {
-        self.command_agent(name, AgentCommand::Drain(drained)).await
-    }
-
-    /// Opens an agent's breaker until an operator closes it, or closes it.
-    pub async fn set_breaker(&self, name: &str, open: bool) -> Result<AgentView, Denied> {
-        let event = if open { breaker::Event::Open } else { breaker::Event::Close };
-        self.command_agent(name, AgentCommand::Breaker(event)).await
-    }
-
-    async fn command_agent(&self, name: &str, command: AgentCommand) -> Result<AgentView, Denied> {
-        let answer = self.inbox().put(Command::Agent(name.into(), command)).map_err(|_| Denied::Closed)?;
-        match answer.await {
-            Ok(Answer::Committed { reply: Reply::NoSuchAgent, .. }) => Err(Denied::NotFound),
-            Ok(Answer::Committed { .. }) => self.agent(name).ok_or(Denied::NotFound),
-            Ok(Answer::Failed(fault)) => Err(Denied::Fault(fault)),
-            Ok(Answer::NotTried(fault)) => Err(Denied::NotTried(fault)),
-            Err(_) => Err(Denied::Lost),
-        }
-    }
-
-    async fn apply(&self, id: JobId, event: Event) -> Result<Arc<Job>, Denied> {
-        let answer = self.inbox().put(Command::Job(id, event.clone())).map_err(|_| Denied::Closed)?;
-        match answer.await {
-            Ok(Answer::Committed { reply: Reply::Job(job), .. }) => Ok(job),
-            Ok(Answer::Committed { reply: Reply::Refused(refused), .. }) => Err(Denied::Refused(refused)),
-            Ok(Answer::Committed { .. }) => {
-                // The job has ended, or never existed. The machine says what that means, without anything to commit.
-                let job = self.read(move |readers| readers.job(id)).await?.ok_or(Denied::NotFound)?;
-                let step = machine::step(&job, event, Time::default(), &Policy::DEFAULT).map_err(Denied::Refused)?;
-                Ok(Arc::new(step.job))
-            }
-            Ok(Answer::Failed(fault)) => Err(Denied::Fault(fault)),
-            Ok(Answer::NotTried(fault)) => Err(Denied::NotTried(fault)),
-            Err(_) => Err(Denied::Lost),
-        }
     }
 
     /// Handles an event that came for a job that has ended. The machine says whether it breaks a rule, which is then

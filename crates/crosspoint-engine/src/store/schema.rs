@@ -17,7 +17,7 @@ const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// The steps. Each is taken once, in order, and must never be changed afterwards, because existing stores have taken
 /// it.
-const STEPS: [&str; 12] = [
+const STEPS: [&str; 13] = [
     // 1: jobs, the documents they came as, their events, their outcomes, and the state of agents. Rows have an owner
     // and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -95,6 +95,15 @@ const STEPS: [&str; 12] = [
     CREATE INDEX owed_to ON owed(recipient);",
     // 12: how long the text of an outcome would be, if a part of it never came.
     "ALTER TABLE outcome ADD COLUMN whole_bytes INTEGER;",
+    // 13: grants, with the digests of their tokens; and who did what. The numbers of that are never given again, so that
+    // a reader that goes on after the last one it has seen misses nothing.
+    "CREATE TABLE token(
+        name TEXT PRIMARY KEY, role TEXT NOT NULL, agent TEXT, digest BLOB NOT NULL, created_at INTEGER NOT NULL,
+        expires_at INTEGER, revoked_at INTEGER, former BLOB, former_until INTEGER
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE audit(
+        seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, who TEXT NOT NULL, act TEXT NOT NULL, job BLOB, object TEXT
+    ) STRICT;",
 ];
 
 /// The first schema in which jobs have a trace and an alias.

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use super::{Fault, Store, event_row, member, outcome, owed, row, schema};
+use super::{Fault, Store, audit, event_row, grant, member, outcome, owed, row, schema};
 use crate::claim::{Claim, Overtaken};
 use crate::core::{Batch, Written};
 use crate::event::{Entry, What};
@@ -120,6 +120,12 @@ fn write_rows(transaction: &Transaction<'_>, batch: &Batch, next_event: &mut i64
             Some(member) => member::write(transaction, member)?,
             None => member::forget(transaction, name)?,
         }
+    }
+    for grant in batch.grants.values() {
+        grant::write(transaction, grant)?;
+    }
+    for entry in &batch.audit {
+        bytes += audit::append(transaction, entry)?;
     }
     write_violations(transaction, batch)?;
     if let Some(at) = batch.alive_at {

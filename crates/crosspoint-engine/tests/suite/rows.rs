@@ -78,6 +78,7 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
         agents: vec![spec],
         members: Vec::new(),
         present: BTreeMap::new(),
+        grants: Vec::new(),
         standings: Vec::new(),
         jobs: Vec::new(),
         keys: Keys::default(),

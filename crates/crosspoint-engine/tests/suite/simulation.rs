@@ -22,6 +22,8 @@ mod dice;
 mod disk;
 #[path = "simulation/doubt.rs"]
 mod doubt;
+#[path = "simulation/grants.rs"]
+mod grants;
 #[path = "simulation/hear.rs"]
 mod hear;
 #[path = "simulation/known.rs"]
@@ -137,7 +139,7 @@ fn the_dice_reach_everything() {
     assert!(missing.is_empty(), "never: {missing:?}; in all: {tally:#?}");
 }
 
-const REACHED: [&str; 71] = [
+const REACHED: [&str; 82] = [
     "started",
     "progress",
     "output",
@@ -209,6 +211,17 @@ const REACHED: [&str; 71] = [
     "told the outcome",
     "told too early",
     "told the outcome again",
+    "granted",
+    "a name twice",
+    "rotated",
+    "not rotated",
+    "revoked",
+    "revoked again",
+    "no such grant",
+    "a good token",
+    "an expired token",
+    "a revoked token",
+    "an unknown token",
 ];
 
 /// Every seed that ever failed, or the one given in the environment.

@@ -83,6 +83,7 @@ pub(crate) fn config(scratch: &Scratch, agents: Vec<Agent>) -> Config {
         member_link: None,
         limits: Limits::default(),
         retention: Rule::FOR_EVER,
+        audit_age: None,
         mode: Mode::Serve,
         judge: None,
     }

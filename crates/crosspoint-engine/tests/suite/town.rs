@@ -39,6 +39,7 @@ pub(crate) fn origin(agents: Vec<Spec>) -> Origin {
         agents,
         members: Vec::new(),
         present: BTreeMap::new(),
+        grants: Vec::new(),
         standings: Vec::new(),
         jobs: Vec::new(),
         keys: Keys::default(),
@@ -101,7 +102,11 @@ impl Town {
             | Reply::Configured
             | Reply::Present
             | Reply::Crowded
-            | Reply::OtherContract => panic!("a request of this story is accepted"),
+            | Reply::OtherContract
+            | Reply::Grant(_)
+            | Reply::NameTaken
+            | Reply::NoSuchGrant
+            | Reply::Unusable(_) => panic!("a request of this story is accepted"),
         }
     }
 

@@ -120,6 +120,8 @@ impl World {
                 | Command::Agent(..)
                 | Command::Join(_)
                 | Command::Told(_)
+                | Command::Grant(_)
+                | Command::Audit(_)
                 | Command::Violation(..)
                 | Command::ClockJumped { .. }
                 | Command::Rest => true,

@@ -124,7 +124,14 @@ impl World {
                 self.is_told(*id, &reply).map_err(wrong)?;
                 Ok(reply)
             }
-            Command::Violation(..) | Command::ClockJumped { .. } => Ok(self.core.apply(letter, now, batch)),
+            Command::Grant(command) => {
+                let reply = self.core.apply(letter, now, batch);
+                self.granted(command, &reply).map_err(wrong)?;
+                Ok(reply)
+            }
+            Command::Audit(_) | Command::Violation(..) | Command::ClockJumped { .. } => {
+                Ok(self.core.apply(letter, now, batch))
+            }
         }
     }
 
@@ -196,7 +203,11 @@ impl World {
             | Reply::Configured
             | Reply::Present
             | Reply::Crowded
-            | Reply::OtherContract => {
+            | Reply::OtherContract
+            | Reply::Grant(_)
+            | Reply::NameTaken
+            | Reply::NoSuchGrant
+            | Reply::Unusable(_) => {
                 return Err(format!("a submission was answered with {reply:?}"));
             }
         }
@@ -309,6 +320,8 @@ fn shown(command: &Command) -> String {
         Command::Agent(name, command) => format!("{name} {command:?}"),
         Command::Join(member) => format!("{} joins for {:?}", member.spec.name, member.spec.works),
         Command::Told(id) => format!("told of {}", id.seq().0),
+        Command::Grant(command) => format!("{command:?}"),
+        Command::Audit(deed) => format!("{deed:?}"),
         Command::Violation(seq, violation) => format!("violation of {}: {}", seq.0, violation.what),
         Command::Report { agent, grip, id, event } => format!("{agent} ({grip:?}) of job {} {event:?}", id.seq().0),
         Command::ClockJumped { micros, .. } => format!("jump by {micros}"),

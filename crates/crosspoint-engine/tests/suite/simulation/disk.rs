@@ -8,6 +8,7 @@ use crosspoint_contracts::time::Time;
 use crosspoint_engine::claim::Claim;
 use crosspoint_engine::core::{Batch, Member, Mode, Origin, Room, Spec, Standing};
 use crosspoint_engine::event::{Entry, Violation, What};
+use crosspoint_engine::grant::Grant;
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Ending, Job, State};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
@@ -27,6 +28,7 @@ pub(crate) struct Disk {
     pub(crate) aside: BTreeMap<Seq, Time>,
     /// Which recipient is owed the outcome of which job.
     pub(crate) owed: BTreeMap<Seq, Arc<str>>,
+    pub(crate) grants: BTreeMap<Arc<str>, Arc<Grant>>,
     pub(crate) alive_at: Option<Time>,
     pub(crate) jumps: Jumps,
     pub(crate) epoch: i64,
@@ -115,6 +117,7 @@ impl Disk {
             }
         }
         self.violations.extend(batch.violations.iter().map(|(seq, _, violation)| (*seq, violation.clone())));
+        self.grants.extend(batch.grants.iter().map(|(name, grant)| (name.clone(), grant.clone())));
         self.alive_at = batch.alive_at.or(self.alive_at);
         if let Some(jumps) = &batch.jumps {
             self.jumps = Jumps::new(jumps.log().to_vec());
@@ -156,6 +159,7 @@ impl Disk {
             agents: agents.to_vec(),
             members: self.members.values().cloned().collect(),
             present: BTreeMap::new(),
+            grants: self.grants.values().map(|grant| (**grant).clone()).collect(),
             standings: self.standings.iter().map(|(name, standing)| (name.clone(), *standing)).collect(),
             jobs: self.jobs.values().filter(|job| job.outcome().is_none()).map(|job| self.row(job)).collect(),
             keys,

@@ -66,6 +66,7 @@ impl World {
         let ended = Ended::new(rule, jumps);
         let origin = self.disk.origin(&self.settled, self.model.room, mode, (now, wall), ended);
         self.core = Core::new(origin);
+        self.publish_grants();
     }
 
     /// Makes a core in place of one whose batch could not be committed.
@@ -81,6 +82,7 @@ impl World {
         let ended = self.core.ended().anew();
         let origin = self.disk.origin(&self.settled, self.model.room, mode, (now, wall), ended);
         self.core = self.core.made_anew(origin);
+        self.publish_grants();
         self.model.remake();
     }
 
@@ -155,6 +157,8 @@ impl World {
                 | Command::Agent(..)
                 | Command::Join(_)
                 | Command::Told(_)
+                | Command::Grant(_)
+                | Command::Audit(_)
                 | Command::Violation(..)
                 | Command::ClockJumped { .. }
                 | Command::Rest => false,

@@ -158,7 +158,11 @@ impl World {
             | Reply::Job(_)
             | Reply::Refused(_)
             | Reply::NotTheirs
-            | Reply::NotLive => return Err(format!("an agent was answered with {reply:?}")),
+            | Reply::NotLive
+            | Reply::Grant(_)
+            | Reply::NameTaken
+            | Reply::NoSuchGrant
+            | Reply::Unusable(_) => return Err(format!("an agent was answered with {reply:?}")),
         };
         ensure!(found == due, "an agent was answered with {found:?}, not {due:?}");
         Ok(())

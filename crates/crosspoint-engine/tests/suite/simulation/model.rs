@@ -14,6 +14,7 @@ use crosspoint_engine::job::Request;
 use crosspoint_engine::machine::End;
 
 use super::doubt::Dropped;
+use super::grants::Granted;
 use super::known::{Known, Life};
 use super::rule::{Fuse, LEASE_MICROS, OPEN_MICROS, micros};
 
@@ -37,6 +38,7 @@ pub(crate) struct Model {
     pub(crate) live: Vec<Seq>,
     pub(crate) keys: BTreeMap<Box<str>, Seq>,
     pub(crate) room: Room,
+    pub(crate) grants: BTreeMap<Arc<str>, Granted>,
     /// In a life that only visits: the first job that this process drives, and the earlier jobs that were taken up.
     pub(crate) held: Option<(Seq, BTreeSet<Seq>)>,
     pub(crate) resting: bool,
@@ -70,6 +72,7 @@ impl Model {
             drained: vec![false; agents],
             live: Vec::new(),
             keys: BTreeMap::new(),
+            grants: BTreeMap::new(),
             room,
             held: None,
             resting: false,

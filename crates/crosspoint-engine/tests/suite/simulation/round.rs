@@ -53,7 +53,11 @@ impl World {
         self.rounds += 1;
         let was_lost = std::mem::replace(&mut self.lost, Lost::Nothing);
         let letters = match was_lost {
-            Lost::Nothing => self.letters(),
+            Lost::Nothing => {
+                let mut letters = self.letters();
+                letters.extend(self.grant_letters());
+                letters
+            }
             Lost::Commit => {
                 self.remake();
                 std::mem::take(&mut self.kept)
@@ -90,7 +94,8 @@ impl World {
                     self.die(&[]);
                 }
                 self.kept = if begins { Vec::new() } else { letters.into_iter().filter(is_report).collect() };
-                Ok(())
+                // Nothing of the round is published.
+                self.check_grants()
             }
             (Fate::CrashBefore, Some(before)) => {
                 // The jump that was not seen becomes part of the next start's jump, which is unseen anyway.
@@ -138,6 +143,9 @@ impl World {
     fn committed(&mut self, decided: Decided) -> Verdict {
         let Decided { letters, replies, batch, fate, .. } = decided;
         self.core.committed(&batch);
+        if !batch.grants.is_empty() {
+            self.publish_grants();
+        }
         (self.ghost, self.unborn, self.unwritten) = (None, None, 0);
         self.is_not_overtaken()?;
         let visits = self.model.held.is_some();
@@ -146,6 +154,7 @@ impl World {
         }
         self.tally_batch(&batch);
         self.model.check(&self.core, &self.disk)?;
+        self.check_grants()?;
         self.model.note_waits();
         let carried_out = if let Fate::CrashAfter(some) = fate { some } else { usize::MAX };
         for effect in batch.effects.into_iter().take(carried_out) {
@@ -236,6 +245,8 @@ fn is_about(command: &Command, seq: Seq) -> bool {
         | Command::Agent(..)
         | Command::Join(_)
         | Command::Told(_)
+        | Command::Grant(_)
+        | Command::Audit(_)
         | Command::Violation(..)
         | Command::ClockJumped { .. }
         | Command::Rest => false,
@@ -253,6 +264,7 @@ fn is_report(command: &Command) -> bool {
             !matches!(event, breaker::Event::Open | breaker::Event::Close)
         }
         Command::Submit(_) | Command::Find(..) | Command::TakeUp(_) | Command::Join(_) | Command::Told(_) => false,
+        Command::Grant(_) | Command::Audit(_) => false,
         Command::Agent(..) | Command::Violation(..) | Command::ClockJumped { .. } | Command::Rest => true,
     }
 }

@@ -17,6 +17,7 @@ use super::agents::{Agents, specs};
 use super::callers::Callers;
 use super::dice::Dice;
 use super::disk::Disk;
+use super::grants::Tokens;
 use super::members::{self, Cast};
 use super::model::Model;
 use super::rule::{Verdict, ensure};
@@ -31,6 +32,7 @@ pub(crate) struct World {
     pub(crate) model: Model,
     pub(crate) agents: Agents,
     pub(crate) callers: Callers,
+    pub(crate) tokens: Tokens,
     /// All agents there may be, by their names and in the order of the model.
     pub(crate) specs: Arc<Vec<Spec>>,
     /// The agents that are configured.
@@ -131,6 +133,7 @@ impl World {
             )),
             agents: Agents::default(),
             callers: Callers::new(&mut dice),
+            tokens: Tokens::new(seed),
             mail: BTreeMap::new(),
             posted: 0,
             kept: Vec::new(),
