@@ -51,7 +51,8 @@ impl Backend for Orchestrator {
         if let Some(report) = self.mismatch(&new).await? {
             return Err(Unaccepted::Mismatch(report));
         }
-        match self.engine.submit(new).await {
+        let by = named(&new.caller).cloned();
+        match self.engine.acting(by.as_ref()).submit(new).await {
             Ok(submitted) => Ok(tracked(submitted)),
             Err(why) => Err(unaccepted(why)),
         }
@@ -79,11 +80,19 @@ impl Backend for Orchestrator {
     }
 
     async fn answer(&self, job: &Tracked, answer: Body) -> Result<(), Denied> {
-        self.engine.answer(job.0.job().id(), answer).await.map(drop).map_err(|why| refusal::of_change(&why))
+        let of = job.0.job();
+        let acting = self.engine.acting(named(&of.request.caller));
+        acting.answer(of.id(), answer).await.map(drop).map_err(|why| refusal::of_change(&why))
     }
 
     async fn cancel(&self, job: &Tracked) -> Result<(), Denied> {
-        self.engine.cancel(job.0.job().id()).await.map(drop).map_err(|why| refusal::of_change(&why))
+        let of = job.0.job();
+        self.engine
+            .acting(named(&of.request.caller))
+            .cancel(of.id())
+            .await
+            .map(drop)
+            .map_err(|why| refusal::of_change(&why))
     }
 
     async fn document(&self, job: &Tracked) -> Option<Block> {
@@ -121,6 +130,11 @@ impl Orchestrator {
         let known = known.map_err(|error| Unaccepted::Refused(fault(&error)))?;
         Ok(Some(report).filter(|_| !known))
     }
+}
+
+/// Returns the caller, if it has shown who it is. At the doors of contracts a caller reaches its own work alone.
+fn named(caller: &Arc<str>) -> Option<&Arc<str>> {
+    Some(caller).filter(|caller| !caller.is_empty())
 }
 
 impl Followed for Tracked {

@@ -35,6 +35,11 @@ impl Engine {
         Acting { engine: self, by: Some(who) }
     }
 
+    /// Returns what somebody does with the engine, who may not be known.
+    pub fn acting<'e>(&'e self, by: Option<&'e Arc<str>>) -> Acting<'e> {
+        Acting { engine: self, by }
+    }
+
     /// Returns what is done without anybody being named, and without an entry in the audit.
     pub(super) fn by_nobody(&self) -> Acting<'_> {
         Acting { engine: self, by: None }

@@ -69,6 +69,11 @@ struct RefusalBody {
     at: Option<String>,
 }
 
+/// Replaces the hint of the API, which is written for callers over HTTP.
+const TOKEN_HINT: &str = "commands find their token in CROSSPOINT_TOKEN, in the file that CROSSPOINT_TOKEN_FILE names, or in \
+                          the file \"token\" of the data directory; without any for admin, stop the server and make one: \
+                          crosspoint token create NAME --for admin";
+
 impl Failed {
     pub(crate) fn other(message: impl Into<String>, hint: impl Into<String>) -> Failed {
         Failed { kind: Kind::Other, message: message.into(), hint: Some(hint.into()), slow: false, at: None }
@@ -115,7 +120,9 @@ impl Failed {
         if let Some(advice) = advice(&error.repeat).filter(|_| error.repeat != "never") {
             message = format!("{message}\n  {advice}");
         }
-        Failed { kind, message, hint: (!error.hint.is_empty()).then_some(error.hint), slow: false, at: error.at }
+        let hint = (!error.hint.is_empty()).then_some(error.hint);
+        let hint = if status == StatusCode::UNAUTHORIZED { Some(TOKEN_HINT.to_owned()) } else { hint };
+        Failed { kind, message, hint, slow: false, at: error.at }
     }
 
     /// Replaces the hint of the API for this status, because that hint is written for callers over HTTP.

@@ -5,6 +5,7 @@ mod listening;
 mod presence;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use clap::builder::PossibleValuesParser;

@@ -264,7 +264,9 @@ async fn show(client: &Client, arguments: &TokenList) -> Result<Exit> {
         return Ok(Exit::Fine);
     }
     if page.tokens.is_empty() {
-        render::note("there are no tokens: whoever reaches the server may do everything; crosspoint token create --help");
+        render::note(
+            "there are no tokens: whoever reaches the server may do everything; crosspoint token create --help",
+        );
         return Ok(Exit::Fine);
     }
     let shown: Vec<Shown> =

@@ -118,15 +118,3 @@ impl Caller {
         ]
     }
 }
-
-impl Caller {
-    /// Whether the caller must present a token.
-    pub(crate) fn has_token(&self) -> bool {
-        self.token.is_some()
-    }
-
-    /// Whether this is the caller's token.
-    pub(crate) fn is_token(&self, presented: &str) -> bool {
-        self.token.as_ref().is_some_and(|token| token.is(presented))
-    }
-}

@@ -19,6 +19,7 @@ use crosspoint_engine::grant::{Role, Unusable};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Engine, Watch};
+use crosspoint_engine::wall_clock;
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 use crosspoint_http::Refused;
@@ -151,7 +152,8 @@ impl Access {
         if let Some(identity) = found {
             return Ok(identity.clone());
         }
-        let grant = self.engine.judge_token(token)?;
+        let grants = self.engine.grants();
+        let grant = grants.judge(&self.engine.digest(token), wall_clock::now())?;
         Ok(Identity { name: grant.name.clone(), role: grant.role.clone() })
     }
 

@@ -9,6 +9,7 @@ use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
 use crosspoint_http::json::{Object, push_array, response};
 
+use super::access::Who;
 use super::query::Name;
 use super::view::{Heartbeat, OfItself};
 use super::{App, submit, view};
@@ -28,20 +29,22 @@ pub(super) async fn show_agent(State(app): State<App>, Name(name): Name) -> Resu
 
 pub(super) async fn drain_agent(
     State(app): State<App>,
+    who: Who,
     Name(name): Name,
     received: Received,
 ) -> Result<Response, Refused> {
     let drained = submit::drained(&received.bytes)?;
-    app.shown_agent(app.engine().drain(&name, drained).await)
+    app.shown_agent(app.engine().acting(who.name()).drain(&name, drained).await)
 }
 
 pub(super) async fn set_breaker(
     State(app): State<App>,
+    who: Who,
     Name(name): Name,
     received: Received,
 ) -> Result<Response, Refused> {
     let open = submit::breaker_open(&received.bytes)?;
-    app.shown_agent(app.engine().set_breaker(&name, open).await)
+    app.shown_agent(app.engine().acting(who.name()).set_breaker(&name, open).await)
 }
 
 impl App {

@@ -15,7 +15,6 @@ use crosspoint_exchange::backend::{self, Backend};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
-use crosspoint_http::door::SentBy;
 use crosspoint_http::headers::idempotency_key;
 use crosspoint_http::held::held;
 use crosspoint_http::json::{Object, push_array, response};
@@ -29,19 +28,19 @@ use crate::backend::{Tracked, denied, fault, unaccepted, with_text};
 pub(super) async fn submit_job(
     State(app): State<App>,
     Wait(wait): Wait,
-    caller: SentBy,
+    who: Who,
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
     if app.stopping().is_cancelled() {
         return Err(Refusal::stopping().into());
     }
-    let new = submit::new_job(&received.bytes, &headers, caller)?;
+    let new = submit::new_job(&received.bytes, &headers, who.caller())?;
     let mismatch = app.doors().backend.mismatch(&new).await.map_err(|why| why.refusal(&[]))?;
     if let Some(report) = mismatch {
         return Err(backend::Unaccepted::<Tracked>::Mismatch(report).refusal(&[]).into());
     }
-    let submitted = app.engine().submit(new).await.map_err(|why| app.refuse(why))?;
+    let submitted = app.engine().acting(who.name()).submit(new).await.map_err(|why| app.refuse(why))?;
     drop(received);
     let (job, room) = with_text(app.engine(), app.ended(&watch_of(submitted), wait).await).await?;
     // Without a wait the job cannot be called stuck yet: it has only just arrived.
@@ -88,7 +87,7 @@ pub(super) async fn show_document(State(app): State<App>, who: Who, Id(id): Id) 
 
 pub(super) async fn cancel_job(State(app): State<App>, who: Who, Id(id): Id) -> Result<Response, Refused> {
     app.job_for(&who, id).await?;
-    let job = app.engine().cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    let job = app.engine().acting(who.name()).cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     app.shown(job).await
 }
 
@@ -100,7 +99,8 @@ pub(super) async fn answer_job(
 ) -> Result<Response, Refused> {
     app.job_for(&who, id).await?;
     let answer = submit::answer(&received.bytes)?;
-    let job = app.engine().answer(id, answer).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    let job =
+        app.engine().acting(who.name()).answer(id, answer).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     app.shown(job).await
 }
 
@@ -115,7 +115,8 @@ pub(super) async fn retry_job(
     }
     app.job_for(&who, id).await?;
     let key = idempotency_key(&headers)?;
-    let retried = app.engine().retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    let retried =
+        app.engine().acting(who.name()).retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     let job = watch_of(retried.map_err(|why| app.refuse(why))?).job();
     Ok(located(StatusCode::ACCEPTED, &job, &Beside::default()))
 }

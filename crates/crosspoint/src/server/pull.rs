@@ -139,8 +139,8 @@ pub(super) async fn leave_agent(
     app.shown_agent(app.engine().agent(&name).ok_or(Denied::NotFound))
 }
 
-pub(super) async fn forget_agent(State(app): State<App>, Name(name): Name) -> Result<Response, Refused> {
-    let forgotten = app.engine().forget(&name).await.map_err(|why| unforgotten(&why))?;
+pub(super) async fn forget_agent(State(app): State<App>, who: Who, Name(name): Name) -> Result<Response, Refused> {
+    let forgotten = app.engine().acting(who.name()).forget(&name).await.map_err(|why| unforgotten(&why))?;
     app.queues().tidy(&name);
     app.hub().forget(&name);
     app.shown_agent(Ok(forgotten))

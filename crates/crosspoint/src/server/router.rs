@@ -11,8 +11,8 @@ use crosspoint_http::door::{message as message_door, run, task};
 #[cfg(feature = "demo-contract")]
 use super::demo_door;
 use super::{
-    App, access, agents, bridge_door, callers, documents, events, health, jobs, message, metrics, openapi, output, pull,
-    tokens,
+    App, access, agents, bridge_door, callers, documents, events, health, jobs, message, metrics, openapi, output,
+    pull, tokens,
 };
 
 /// The doors of contracts, by their paths.

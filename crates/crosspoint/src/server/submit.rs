@@ -13,16 +13,16 @@ use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::json::{Type, Value};
 use crosspoint_contracts::request::{ATTEMPTS_MAX, Door, Key, Limits, NewJob, Priority, Schedule};
 use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
+use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use crosspoint_exchange::refusal::Refusal;
-use crosspoint_http::door::SentBy;
 use crosspoint_http::headers::{self, idempotency_key};
 use crosspoint_http::json_body::{self, object, scan};
 
 const EXAMPLE: &str = r#"send {"work": "echo", "input": {"message": "hello"}}"#;
 
 /// Reads a request for a new job.
-pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, SentBy(caller): SentBy) -> Result<NewJob, Refusal> {
+pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, caller: Caller) -> Result<NewJob, Refusal> {
     let tape = scan(document)?;
     let root = object(&tape, EXAMPLE)?;
     let mut wanted = Wanted::default();

@@ -9,7 +9,8 @@ use axum::http::header::{CACHE_CONTROL, HeaderValue};
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::json::Value;
-use crosspoint_engine::grant::{Grant, NewToken, Role, Ungranted};
+use crosspoint_engine::grant::{Grant, NAME_BYTES_MAX, Role, Unusable};
+use crosspoint_engine::runtime::{Token, Ungranted};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
@@ -33,7 +34,7 @@ pub(super) async fn create_token(State(app): State<App>, who: Who, received: Rec
         let hint = "give the token another name";
         return Err(Refusal::conflict("a token of this name is in the configuration", hint).at("/name").into());
     }
-    let made = app.engine().create_token(who.name(), wanted.name, wanted.role, wanted.expires_in).await;
+    let made = app.engine().create_token(who.name(), &wanted.name, wanted.role, wanted.expires_in).await;
     Ok(shown_once(&made.map_err(|why| ungranted(&why))?))
 }
 
@@ -42,7 +43,7 @@ pub(super) async fn list_tokens(State(app): State<App>) -> Response {
     let mut object = Object::open(&mut out);
     let grants = app.engine().grants();
     let mut all: Vec<(&Arc<str>, Option<&Grant>, &Role)> =
-        grants.iter().map(|grant| (&grant.name, Some(grant), &grant.role)).collect();
+        grants.iter().map(|grant| (&grant.name, Some(&**grant), &grant.role)).collect();
     all.extend(app.access().configured().map(|Identity { name, role }| (name, None, role)));
     all.sort_by_key(|(name, ..)| *name);
     push_array(object.name("tokens"), &all, |out, (name, grant, role)| view::push_token(out, name, role, *grant, None));
@@ -142,9 +143,9 @@ fn seconds(
 }
 
 /// Shows a token, which nobody between here and its owner may keep.
-fn shown_once(made: &NewToken) -> Response {
+fn shown_once((grant, token): &(Arc<Grant>, Token)) -> Response {
     let mut out = Vec::new();
-    view::push_token(&mut out, &made.grant.name, &made.grant.role, Some(&made.grant), Some(made.token.reveal()));
+    view::push_token(&mut out, &grant.name, &grant.role, Some(grant), Some(token.get()));
     let mut response = response(StatusCode::OK, out);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
@@ -156,8 +157,20 @@ fn ungranted(why: &Ungranted) -> Refusal {
             let hint = "give it another name; a name is given once and for all, so that nobody inherits another's work";
             Refusal::conflict("there is, or was, a token of this name", hint).at("/name")
         }
+        Ungranted::BadName => {
+            let message =
+                format!("a name has 1 to {NAME_BYTES_MAX} bytes, without spaces, slashes and control characters");
+            Refusal::invalid(message, "give it a name like upstream-1").at("/name")
+        }
+        Ungranted::Crowded => Refusal::conflict("there are as many tokens as there may be", "use those that there are"),
+        Ungranted::NoChance => Refusal::internal(),
         Ungranted::NotFound => Refusal::not_found("no token has this name", "GET /api/v1/tokens lists them"),
-        Ungranted::Revoked => Refusal::conflict("the token was revoked", "make another one under another name"),
+        Ungranted::Unusable(Unusable::Revoked | Unusable::Unknown) => {
+            Refusal::conflict("the token was revoked", "make another one under another name")
+        }
+        Ungranted::Unusable(Unusable::Expired) => {
+            Refusal::conflict("the token has expired", "make another one under another name")
+        }
         Ungranted::Closed => Refusal::stopping(),
         Ungranted::Lost => Refusal::ended(),
         Ungranted::Fault(error) => tried(error, "it may or may not count: GET /api/v1/tokens says"),

@@ -49,7 +49,9 @@ impl Listening {
         if config.server.listen == UNIX {
             return Ok(retrying::with_address(|| async { in_directory(&config.data) }).await?);
         }
-        let (listener, is_exposed) = on_port(&config.server).await?;
+        // A store that is not there has no tokens: nothing is opened in vain.
+        let may_be_closed = config.store.path.exists() || config.callers.iter().any(|caller| caller.token.is_some());
+        let (listener, is_exposed) = on_port(&config.server, may_be_closed).await?;
         let address = Address::Port(listener.local_addr()?);
         Ok(Listening { listener: Listener::Tcp(listener), address, file: None, is_exposed })
     }
@@ -74,10 +76,13 @@ fn in_directory(data: &Path) -> io::Result<Listening> {
 
 /// Looks the name up once, so that the addresses that were checked are those that are opened. Returns whether it must
 /// not be served without tokens.
-async fn on_port(server: &Server) -> Result<(TcpListener, bool), Unheard> {
+async fn on_port(server: &Server, may_be_closed: bool) -> Result<(TcpListener, bool), Unheard> {
     let addresses: Vec<SocketAddr> = tokio::net::lookup_host(&server.listen).await?.collect();
     let is_ours_alone = |address: &SocketAddr| address.ip().to_canonical().is_loopback();
     let is_exposed = !server.insecure && !addresses.iter().all(is_ours_alone);
+    if is_exposed && !may_be_closed {
+        return Err(Unheard::Exposed);
+    }
     Ok((retrying::with_address(|| TcpListener::bind(&*addresses)).await?, is_exposed))
 }
 

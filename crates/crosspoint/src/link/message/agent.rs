@@ -128,11 +128,6 @@ impl MessageAgent {
         self.token.is_some()
     }
 
-    /// Whether this is the agent's token. The time that it takes does not depend on where the two differ.
-    pub(crate) fn is_token(&self, presented: &str) -> bool {
-        self.token.as_ref().is_some_and(|token| token.is(presented))
-    }
-
     /// Returns how much output an attempt may have, in bytes.
     pub(super) fn output_bytes_max(&self) -> u64 {
         self.answer_bytes_max as u64

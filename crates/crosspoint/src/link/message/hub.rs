@@ -131,13 +131,6 @@ impl Hub {
         self.agents.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Returns the agent whose token this is.
-    pub(crate) fn owner_of(&self, token: &str) -> Option<Arc<MessageAgent>> {
-        let agents = self.agents.read().unwrap_or_else(PoisonError::into_inner);
-        // All are compared, so that the time says nothing about which one it is.
-        agents.values().fold(None, |found, agent| if agent.is_token(token) { Some(agent.clone()) } else { found })
-    }
-
     /// Whether agents are configured, and each must present a token. Agents that registered do not count: one that was
     /// let in must not open the door to others.
     pub(crate) fn all_have_tokens(&self) -> bool {

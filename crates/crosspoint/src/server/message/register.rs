@@ -52,9 +52,7 @@ impl App {
         self.speaks_as(who, &registration.agent_id)?;
         let picked = registration.version().map_err(|none| no_common_version(&none))?;
         let agent = match self.hub().agent(&registration.agent_id) {
-            Some(agent) if self.is_configured(&agent.name) => {
-                self.registered_configured(agent, &registration, who)?
-            }
+            Some(agent) if self.is_configured(&agent.name) => self.registered_configured(agent, &registration, who)?,
             Some(_) | None => self.register(&registration, picked.get()).await?,
         };
         agent.heard();

@@ -7,10 +7,10 @@ use crosspoint_contracts::message::{ErrorReport, Message, WorkRequest, WorkResul
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-use crate::server::access::Needs;
 use super::open::open;
 use super::operation::{Operation, STATE, TRACE};
 use super::table::{Facts, MESSAGES, key, seconds, text};
+use crate::server::access::Needs;
 
 open! {
     /// `message.work_request`

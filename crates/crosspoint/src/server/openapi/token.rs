@@ -82,7 +82,10 @@ pub(super) fn operations() -> Vec<Operation> {
         of_token(Operation::post("/api/v1/tokens/{name}/revoke", "revoke_token", TOKENS, "Make a token useless"))
             .answers::<Token>(200, "The token as it is now."),
         of_token(Operation::post("/api/v1/tokens/{name}/rotate", "rotate_token", TOKENS, "Replace a token"))
-            .body_if_any::<Rotation>("How long the old token is good beside the new one.", json!({ "overlap_seconds": 3_600 }))
+            .body_if_any::<Rotation>(
+                "How long the old token is good beside the new one.",
+                json!({ "overlap_seconds": 3_600 }),
+            )
             .answers::<MadeToken>(200, "The new token.")
             .refuses(&[409]),
     ]

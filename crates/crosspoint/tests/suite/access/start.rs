@@ -1,6 +1,6 @@
 //! An address that other machines reach is served with tokens, or not at all.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::support::program::{crosspoint, stdout};
 use crate::support::server::until;
@@ -35,7 +35,9 @@ fn an_address_that_others_reach_needs_a_token_first() {
     // Without a server, the command opens the store itself.
     let token = stdout(&mut crosspoint(&["token", "create", "ops", "--for", "admin", "--data", data]));
     assert_eq!(token.trim().len(), 32, "it is 32 characters");
-    let mut server = crosspoint(&serve).stderr(Stdio::null()).stdout(Stdio::null()).spawn().expect("it starts");
+    let mut server = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
+    let server = server.args(serve).stderr(Stdio::null()).stdout(Stdio::null()).spawn();
+    let mut server = server.expect("it starts");
     let file = directory.0.join("server.json");
     let is_there = || std::fs::read_to_string(&file).ok().filter(|text| text.contains("http"));
     let left = until("it is ready", is_there);

@@ -57,7 +57,7 @@ fn callers_need_a_token_once_one_of_them_has_one() {
     let files = Files::new("callers");
     let caller = format!("[[caller]]\nname = \"upstream\"\n{}", files.key("caller"));
     let spare = pulling("spare", &format!("work = [\"rake\"]\n{}", files.key("agent")));
-    let server = Server::configured(&(sample("echo", "dig", "") + &spare + &caller));
+    let server = Server::configured(&(sample("echo", "dig", "") + &spare + &caller)).operated();
     let request = asking("dig", &json!({}));
     let send = |headers: &[(&str, &str)]| server.message("?wait=60", headers, &request.to_string());
     unauthenticated(&send(&[]), "", "missing");
@@ -87,7 +87,7 @@ fn callers_with_tokens_have_ids_of_their_own() {
         files.key("caller"),
         files.key("other")
     );
-    let server = Server::configured(&(sample("echo", "dig", "") + &sample("ask", "approve", "") + &callers));
+    let server = Server::configured(&(sample("echo", "dig", "") + &sample("ask", "approve", "") + &callers)).operated();
     let request = asking("dig", &json!({"depth": 1}));
     let mut other = request.clone();
     other["payload"]["parameters"]["depth"] = json!(2);

@@ -167,6 +167,8 @@ fn a_generator_of_requests_finds_nothing() {
     let mut generator = python("schemathesis");
     generator.args(["--config-file", "schemathesis.toml"]);
     generator.args(["run", &format!("{}/openapi.json", server.url()), "--checks", "all", "--max-examples", "8"]);
+    // With the first token it made, the generator would shut itself out.
+    generator.args(["--exclude-path", "/api/v1/tokens"]);
     generator.args(["--generation-deterministic", "--request-timeout", "30"]);
     generator.args(["--no-color", "--continue-on-failure"]).current_dir(&directory).stdout(out()).stderr(out());
     let mut child = generator.env("HOME", &directory).env("PYTHONIOENCODING", "utf-8").spawn().expect("it starts");
@@ -178,7 +180,7 @@ fn a_generator_of_requests_finds_nothing() {
     let said = fs::read_to_string(&said).unwrap_or_default();
     assert!(status.is_some_and(|status| status.success()), "{status:?}\n{said}\n{}", server.log());
     // The generator fetches the description itself, and does not test that endpoint.
-    let operations = described().len() - 1;
+    let operations = described().len() - 3;
     assert!(said.contains(&format!("Tested: {operations}")), "it was not let at everything:\n{said}");
     assert!(!server.log().contains("internal error"), "{}", server.log());
     until("it found an answer", || Some(server.job(&asks)).filter(|job| job["outcome"].is_object()));

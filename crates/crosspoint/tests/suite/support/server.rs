@@ -30,6 +30,8 @@ pub(crate) struct Server {
     address: Option<SocketAddr>,
     /// Where it listens: on a free port, unless it must be found again.
     listen: String,
+    /// The token with which the API is asked where no other is given.
+    operator: Option<String>,
 }
 
 /// What a server answered.
@@ -62,8 +64,15 @@ impl Server {
         fs::create_dir_all(&directory).expect("a directory can be made");
         fs::write(directory.join("crosspoint.toml"), toml).expect("it can be written");
         let arguments = arguments.iter().map(ToString::to_string).collect();
-        let mut server =
-            Server { child: None, directory, arguments, starter: Vec::new(), address: None, listen: listen.to_owned() };
+        let mut server = Server {
+            child: None,
+            directory,
+            arguments,
+            starter: Vec::new(),
+            address: None,
+            listen: listen.to_owned(),
+            operator: None,
+        };
         server.restart();
         server
     }
@@ -202,7 +211,24 @@ impl Server {
     }
 
     pub(crate) fn exchange(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Option<Answer> {
-        exchange(self.address(), method, path, headers, body)
+        let is_named = headers.iter().any(|(name, _)| *name == "authorization");
+        let operator = self.operator.as_ref().filter(|_| !is_named && path.starts_with("/api/v1"));
+        let bearer = operator.map(|token| format!("Bearer {token}"));
+        let shown = bearer.iter().map(|bearer| ("authorization", bearer.as_str()));
+        let headers: Vec<(&str, &str)> = headers.iter().copied().chain(shown).collect();
+        exchange(self.address(), method, path, &headers, body)
+    }
+
+    /// Makes a token for whoever runs the tests, who asks the API with it from now on. The server has callers with
+    /// tokens, so it is made while the server is away.
+    pub(crate) fn operated(mut self) -> Server {
+        self.stop();
+        let mut command =
+            crate::support::program::crosspoint(&["token", "create", "tests", "--for", "admin", "--data"]);
+        let token = crate::support::program::stdout(command.arg(self.data()));
+        self.operator = Some(token.trim().to_owned());
+        self.restart();
+        self
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {
