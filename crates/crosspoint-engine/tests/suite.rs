@@ -4,6 +4,8 @@
 mod attempt_time;
 #[path = "suite/attempts.rs"]
 mod attempts;
+#[path = "suite/audit.rs"]
+mod audit;
 #[path = "suite/check.rs"]
 mod check;
 #[path = "suite/clock_jumps.rs"]
@@ -16,6 +18,8 @@ mod faults;
 mod finding;
 #[path = "suite/full_store.rs"]
 mod full_store;
+#[path = "suite/grants.rs"]
+mod grants;
 #[path = "suite/interruptions.rs"]
 mod interruptions;
 #[path = "suite/joining.rs"]

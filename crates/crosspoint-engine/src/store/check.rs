@@ -19,7 +19,7 @@ use rusqlite::{Connection, ErrorCode, Transaction};
 
 pub use flaw::{Finding, Flaw};
 
-use super::{Fault, member, open, row};
+use super::{Fault, audit, grant, member, open, row};
 use crate::id::Seq;
 
 /// Most findings that are reported; further ones are only counted.
@@ -86,6 +86,7 @@ impl Check<'_> {
         self.jobs()?;
         self.events()?;
         self.agents()?;
+        self.audit()?;
         self.strays()
     }
 
@@ -119,11 +120,14 @@ impl Check<'_> {
         }
     }
 
-    /// Checks that the stored state of agents can be read, as it is at every start.
+    /// Checks that the stored state of agents, and the grants, can be read, as they are at every start.
     fn agents(&mut self) -> rusqlite::Result<()> {
         let mut read = vec![("agent", row::standings(self.connection).map(drop))];
         if open::has_table(self.connection, "member")? {
             read.push(("member", member::check(self.connection)));
+        }
+        if open::has_table(self.connection, "token")? {
+            read.push(("token", grant::all(self.connection).map(drop)));
         }
         for (table, read) in read {
             match read {
@@ -137,13 +141,30 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// Checks that every entry of the audit can be read.
+    fn audit(&mut self) -> rusqlite::Result<()> {
+        if !open::has_table(self.connection, "audit")? {
+            return Ok(());
+        }
+        self.pages("audit", |check, after| {
+            let page = match audit::page(check.connection, after) {
+                Err(error) if is_damage(&error) => return Ok(Came::Stuck { at: after, error }),
+                page => page?,
+            };
+            for seq in page.unread {
+                check.found(Flaw::Unreadable, None, format!("row {seq} of audit cannot be read"));
+            }
+            Ok(page.next.map_or(Came::End, Came::To))
+        })
+    }
+
     /// Goes through a table page by page. A part that cannot be read is a finding, and is skipped in growing steps.
     fn pages(
         &mut self,
         table: &'static str,
         mut page: impl FnMut(&mut Self, i64) -> rusqlite::Result<Came>,
     ) -> rusqlite::Result<()> {
-        let column = if ["job", "event"].contains(&table) { "seq" } else { "job" };
+        let column = if ["job", "event", "audit"].contains(&table) { "seq" } else { "job" };
         let sql = format!("SELECT coalesce(max({column}), 0) FROM {table}");
         let last = match self.connection.query_row(&sql, (), |row| row.get::<_, i64>(0)) {
             Err(error) if is_damage(&error) => i64::MAX,

@@ -95,8 +95,8 @@ const STEPS: [&str; 13] = [
     CREATE INDEX owed_to ON owed(recipient);",
     // 12: how long the text of an outcome would be, if a part of it never came.
     "ALTER TABLE outcome ADD COLUMN whole_bytes INTEGER;",
-    // 13: grants, with the digests of their tokens; and who did what. The numbers of that are never given again, so that
-    // a reader that goes on after the last one it has seen misses nothing.
+    // 13: grants, with the digests of their tokens; and who did what. The numbers of that are never given again, so
+    // that a reader that goes on after the last one it has seen misses nothing.
     "CREATE TABLE token(
         name TEXT PRIMARY KEY, role TEXT NOT NULL, agent TEXT, digest BLOB NOT NULL, created_at INTEGER NOT NULL,
         expires_at INTEGER, revoked_at INTEGER, former BLOB, former_until INTEGER

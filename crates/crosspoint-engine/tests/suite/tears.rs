@@ -19,6 +19,7 @@ use crosspoint_engine::job::{Job, Running, State};
 use crosspoint_engine::store::{Budget, Filter, Readers, Store};
 use rusqlite::Connection;
 
+use crate::grants::{audited, who};
 use crate::rows::{self, NOW, batch, end, fresh, note, stepped, whole, whole_entry};
 use crate::scratch::{Dice, Scratch};
 
@@ -74,7 +75,7 @@ impl Life {
             }
         }
         let told = self.ended.iter().filter(|_| self.dice.below(4) == 0).map(|seq| rows::id(seq.0)).collect();
-        self.store.commit(&Batch { told, ..batch(written) }).expect("it commits");
+        self.store.commit(&audited(Batch { told, ..batch(written) })).expect("it commits");
         self.look()
     }
 
@@ -151,11 +152,11 @@ fn pages_of(log: &[u8]) -> Vec<usize> {
     pages
 }
 
-/// Everything that a store holds of jobs.
+/// Everything that a store holds.
 fn picture(readers: &Readers) -> String {
     let page = readers.list(&Filter { limit: 10_000, ..Filter::default() }).expect("it can be read");
     assert_eq!(page.next, None);
-    let mut picture = format!("{:?}\n", readers.owed(RECIPIENT, None, usize::MAX).expect("it can be read"));
+    let mut picture = format!("{:?}\n{}\n", readers.owed(RECIPIENT, None, usize::MAX).ok(), who(readers));
     for job in page.jobs.iter().rev() {
         let places = readers.event_places(job.seq(), 0).expect("it can be read");
         let mut entries = readers.events_at(job.seq(), &places).expect("it can be read");
@@ -380,8 +381,7 @@ fn the_log_may_be_torn_where_it_begins_anew() {
     let mut life = Life::begin(6);
     (0..12).for_each(|_| drop(life.commit()));
     let before = life.checkpoint();
-    let after = life.commit();
-    let acks = [before, after];
+    let acks = [before, life.commit()];
     let (old, new) = (&acks[0].log, &acks[1].log);
     assert!(old[..LOG_HEADER] != new[..LOG_HEADER], "the log began anew");
     // First the header is written and synced, while all frames are the old ones.

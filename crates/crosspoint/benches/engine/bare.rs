@@ -84,6 +84,7 @@ impl Maker {
             agents: vec![spec],
             members: Vec::new(),
             present: std::collections::BTreeMap::new(),
+            grants: Vec::new(),
             standings: Vec::new(),
             jobs: Vec::new(),
             keys: Keys::default(),

@@ -1,6 +1,7 @@
 //! `crosspoint store`: checks and exports the store.
 
 pub(crate) mod arguments;
+mod audit;
 mod check;
 mod draft;
 mod export;

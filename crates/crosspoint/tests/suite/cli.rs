@@ -1,5 +1,6 @@
 //! The command line: what people type, and what they see.
 
+mod audit;
 mod broken_connections;
 mod clauses;
 pub(crate) mod config;

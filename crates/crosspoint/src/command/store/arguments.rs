@@ -66,6 +66,7 @@ Examples:
   crosspoint store export > jobs.jsonl
   crosspoint store export --output jobs.jsonl                the file is there whole, or not at all
   crosspoint store export --state failed,cancelled --since 2026-11-01
+  crosspoint store export --audit --since 7d                 who did what this week
   crosspoint store export --since 24h | jq -c 'select(.kind == \"job\") | [.job.id, .job.state]'
 
 Exit codes: 0 exported, 1 some jobs could not be read whole, 2 it could not be exported.")]
@@ -78,9 +79,13 @@ pub(crate) struct StoreExport {
     #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(Phase::ALL.map(Phase::name)))]
     pub(crate) state: Vec<String>,
 
-    /// Only jobs accepted since then: a time, a date, or how long ago, as 90m, 24h or 7d
+    /// Only jobs accepted, or acts done, since then: a time, a date, or how long ago, as 90m, 24h or 7d
     #[arg(long, value_name = "TIME", value_hint = ValueHint::Other, value_parser = since)]
     pub(crate) since: Option<Since>,
+
+    /// Write who did what instead: ids and names, no content
+    #[arg(long, conflicts_with = "state")]
+    pub(crate) audit: bool,
 
     #[command(flatten)]
     pub(crate) store: StoreFlags,

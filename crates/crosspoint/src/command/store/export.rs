@@ -14,6 +14,7 @@ use crosspoint_engine::id::{SEQ_MAX, Seq};
 use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::store::{Fault, Readers, Wanted};
 
+use super::audit;
 use super::draft::Draft;
 use super::line::{self, Line};
 use super::progress::Progress;
@@ -31,7 +32,7 @@ pub(super) fn export(path: &Path, arguments: &StoreExport) -> Result<Exit> {
         Some(file) => {
             let cannot = || format!("cannot write {}", file.display());
             let mut draft = Draft::of(file).with_context(cannot)?;
-            let unread = Export::new(&readers, &mut draft, false).everything(&wanted)?;
+            let unread = write(&readers, &mut draft, false, &wanted, arguments.audit)?;
             draft.finish().with_context(cannot)?;
             unread
         }
@@ -39,7 +40,7 @@ pub(super) fn export(path: &Path, arguments: &StoreExport) -> Result<Exit> {
             let stdout = io::stdout();
             let harmless = stdout.is_terminal();
             let mut out = BufWriter::with_capacity(1 << 16, stdout.lock());
-            let unread = Export::new(&readers, &mut out, harmless).everything(&wanted)?;
+            let unread = write(&readers, &mut out, harmless, &wanted, arguments.audit)?;
             out.flush()?;
             unread
         }
@@ -47,11 +48,23 @@ pub(super) fn export(path: &Path, arguments: &StoreExport) -> Result<Exit> {
     if unread == 0 {
         return Ok(Exit::Fine);
     }
-    let message = format!(
-        "{unread} of the jobs could not be read whole, or are in parts that cannot be read; the lines of kind unread name them"
-    );
+    let message = if arguments.audit {
+        format!("{unread} of the entries could not be read; the lines of kind unread name them")
+    } else {
+        format!(
+            "{unread} of the jobs could not be read whole, or are in parts that cannot be read; the lines of kind unread name them"
+        )
+    };
     render::problem(&message, "crosspoint store check says what is wrong with them");
     Ok(Exit::NotFine)
+}
+
+/// Writes the jobs or the audit. Returns how many of them could not be read.
+fn write(readers: &Readers, out: &mut dyn Write, harmless: bool, wanted: &Wanted, audit: bool) -> Result<u64> {
+    if audit {
+        return audit::export(readers, out, harmless, wanted.since);
+    }
+    Export::new(readers, out, harmless).everything(wanted)
 }
 
 fn wanted(arguments: &StoreExport) -> Wanted {
@@ -148,7 +161,7 @@ impl<'e> Export<'e> {
                 None => break,
             }
         }
-        self.line(Line::End { jobs: self.jobs, unread: self.unread }.bytes()?)?;
+        self.line(Line::End { jobs: Some(self.jobs), entries: None, unread: self.unread }.bytes()?)?;
         Ok(self.unread)
     }
 
@@ -213,11 +226,16 @@ impl<'e> Export<'e> {
         }
     }
 
-    fn line(&mut self, mut line: Vec<u8>) -> io::Result<()> {
-        if self.harmless {
-            line = json::harmless(&String::from_utf8_lossy(&line)).into_bytes();
-        }
-        line.push(b'\n');
-        self.out.write_all(&line)
+    fn line(&mut self, line: Vec<u8>) -> io::Result<()> {
+        put(self.out, self.harmless, line)
     }
+}
+
+/// Writes one line.
+pub(super) fn put(out: &mut dyn Write, harmless: bool, mut line: Vec<u8>) -> io::Result<()> {
+    if harmless {
+        line = json::harmless(&String::from_utf8_lossy(&line)).into_bytes();
+    }
+    line.push(b'\n');
+    out.write_all(&line)
 }

@@ -15,7 +15,7 @@ use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Job, State};
 use crosspoint_engine::policy::{Recovery, Repeats};
-use crosspoint_engine::store::Found;
+use crosspoint_engine::store::{AuditRow, Found};
 use serde::Serialize;
 
 use crate::server::view::{self, Beside};
@@ -79,13 +79,26 @@ pub(super) enum Line<'l> {
     Gone {
         job: JobId,
     },
-    /// The job could not be read, or not to its end. The same may hold for those after it.
+    /// Who did what.
+    Audit {
+        seq: i64,
+        at: Time,
+        who: &'l str,
+        act: &'static str,
+        job: Option<JobId>,
+        object: Option<&'l str>,
+    },
+    /// The job could not be read, or not to its end. The same may hold for those after it. Among entries of the audit,
+    /// the entry with this number could not be read.
     Unread {
         seq: u64,
     },
     /// The last line.
     End {
-        jobs: u64,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        jobs: Option<u64>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        entries: Option<u64>,
         unread: u64,
     },
 }
@@ -220,6 +233,12 @@ impl<'l> Line<'l> {
             left_at: member.left_at,
             registration: member.registration.as_ref().map(Bytes::of),
         }
+    }
+
+    pub(super) fn audit(row: &'l AuditRow) -> Line<'l> {
+        let AuditRow { seq, entry } = row;
+        let (act, object) = (entry.act.word(), entry.object.as_deref());
+        Line::Audit { seq: *seq, at: entry.at, who: &entry.who, act, job: entry.job, object }
     }
 
     pub(super) fn document(job: JobId, document: &'l Block) -> Line<'l> {

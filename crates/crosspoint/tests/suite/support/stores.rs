@@ -44,6 +44,7 @@ impl Stored {
             }],
             members: Vec::new(),
             present: BTreeMap::new(),
+            grants: Vec::new(),
             standings: Vec::new(),
             jobs: Vec::new(),
             keys: Keys::default(),
