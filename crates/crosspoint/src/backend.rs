@@ -71,7 +71,13 @@ impl Backend for Orchestrator {
         };
         // A caller that shows who it is sees its own work alone.
         let is_seen = |watch: &Watch| caller.name().is_empty() || *watch.job().request.caller == *caller.name();
-        Ok(found.filter(is_seen).map(Tracked))
+        let found = found.filter(is_seen).map(Tracked);
+        // Whatever is asked for, the answer shows the work.
+        if let (Some(Tracked(watch)), Some(name)) = (&found, named(&Arc::from(caller.name()))) {
+            let read = self.engine.read_by(name, watch.job().id(), door.name()).await;
+            read.map_err(|why| denied(&why, Refusal::no_such_job))?;
+        }
+        Ok(found)
     }
 
     fn find_live(&self, door: Door, caller: &Caller, is_meant: impl Fn(&Snapshot<'_>) -> bool) -> Option<Tracked> {

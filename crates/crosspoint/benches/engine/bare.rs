@@ -80,7 +80,6 @@ impl Maker {
         };
         let now = crosspoint_engine::wall_clock::now();
         let core = Core::new(Origin {
-            grants: Vec::new(),
             agents: vec![spec],
             members: Vec::new(),
             present: std::collections::BTreeMap::new(),

@@ -26,7 +26,7 @@ use crosspoint_http::Refused;
 
 use super::App;
 use super::openapi;
-use crate::backend::fault;
+use crate::backend::{denied, fault};
 use crate::config::{Config, Token};
 
 /// What an operation needs of who asks.
@@ -241,6 +241,12 @@ impl Who {
         }
     }
 
+    /// Returns who is named where it matters that somebody did it, also while the server is open. No token has this
+    /// name.
+    pub(super) fn name_or_nobody(&self) -> Arc<str> {
+        self.name().cloned().unwrap_or_else(|| "nobody known".into())
+    }
+
     /// Returns who is named in the record of what was done.
     pub(super) fn name(&self) -> Option<&Arc<str>> {
         match self {
@@ -263,6 +269,16 @@ impl App {
     pub(super) async fn job_for(&self, who: &Who, id: JobId) -> Result<Watch, Refusal> {
         let found = self.engine().job(id).await.map_err(|error| fault(&error))?;
         found.filter(|watch| who.sees(&watch.job())).ok_or_else(Refusal::no_such_job)
+    }
+
+    /// Returns a job of which who asks reads content. That is in the audit before it is answered.
+    pub(super) async fn read_job(&self, who: &Who, id: JobId, what: &str) -> Result<Watch, Refusal> {
+        let watch = self.job_for(who, id).await?;
+        if let Some(name) = who.name() {
+            let read = self.engine().read_by(name, id, what).await;
+            read.map_err(|why| denied(&why, Refusal::no_such_job))?;
+        }
+        Ok(watch)
     }
 
     /// Checks that who asks may speak for an agent, by the name in the path.

@@ -34,7 +34,7 @@ pub(super) async fn follow_job(
 ) -> Result<Response, Refused> {
     let asked = events(&uri)?;
     let after = last_seen(&headers)?.or(asked.after).unwrap_or(0);
-    app.job_for(&who, id).await?;
+    app.read_job(&who, id, "events").await?;
     let follow = app.engine().follow(id, after).await.map_err(|error| fault(&error))?;
     let follow = follow.ok_or_else(Refusal::no_such_job)?;
     // The last event may be long, and takes room until its caller has taken it.

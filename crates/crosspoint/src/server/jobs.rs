@@ -57,7 +57,7 @@ pub(super) async fn show_job(
     Id(id): Id,
     Wait(wait): Wait,
 ) -> Result<Response, Refused> {
-    let watch = app.job_for(&who, id).await?;
+    let watch = app.read_job(&who, id, "job").await?;
     app.shown(app.ended(&watch, wait).await).await
 }
 
@@ -80,7 +80,7 @@ pub(super) async fn list_jobs(State(app): State<App>, who: Who, uri: Uri) -> Res
 
 /// Returns the document as it came.
 pub(super) async fn show_document(State(app): State<App>, who: Who, Id(id): Id) -> Result<Response, Refused> {
-    let seq = app.job_for(&who, id).await?.job().seq();
+    let seq = app.read_job(&who, id, "document").await?.job().seq();
     let document = app.engine().document(seq).await.map_err(|error| fault(&error))?;
     Ok(response(StatusCode::OK, document.ok_or_else(Refusal::no_such_job)?.0))
 }

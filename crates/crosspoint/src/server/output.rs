@@ -62,7 +62,7 @@ pub(super) async fn show_output(
 ) -> Result<Response, Refused> {
     let asked = asked(&uri)?;
     let wanted = wanted(&asked, range::wanted(&headers))?;
-    app.job_for(&who, id).await?;
+    app.read_job(&who, id, "output").await?;
     let output = app.engine().output(id, asked.attempt).await.map_err(|error| fault(&error))?;
     let mut output = output.ok_or_else(Refusal::no_such_job)?;
     let Some(plan) = plan(wanted, &asked, output.total(), output.is_over()) else {

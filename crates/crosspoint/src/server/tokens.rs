@@ -34,7 +34,8 @@ pub(super) async fn create_token(State(app): State<App>, who: Who, received: Rec
         let hint = "give the token another name";
         return Err(Refusal::conflict("a token of this name is in the configuration", hint).at("/name").into());
     }
-    let made = app.engine().create_token(who.name(), &wanted.name, wanted.role, wanted.expires_in).await;
+    let made =
+        app.engine().create_token(Some(&who.name_or_nobody()), &wanted.name, wanted.role, wanted.expires_in).await;
     Ok(shown_once(&made.map_err(|why| ungranted(&why))?))
 }
 
@@ -53,7 +54,7 @@ pub(super) async fn list_tokens(State(app): State<App>) -> Response {
 
 pub(super) async fn revoke_token(State(app): State<App>, who: Who, Name(name): Name) -> Result<Response, Refused> {
     app.is_changeable(&name)?;
-    let grant = app.engine().revoke_token(who.name(), &name).await.map_err(|why| ungranted(&why))?;
+    let grant = app.engine().revoke_token(Some(&who.name_or_nobody()), &name).await.map_err(|why| ungranted(&why))?;
     let mut out = Vec::new();
     view::push_token(&mut out, &grant.name, &grant.role, Some(&grant), None);
     Ok(response(StatusCode::OK, out))
@@ -67,7 +68,7 @@ pub(super) async fn rotate_token(
 ) -> Result<Response, Refused> {
     let overlap = overlap(&received.bytes)?;
     app.is_changeable(&name)?;
-    let made = app.engine().rotate_token(who.name(), &name, overlap).await;
+    let made = app.engine().rotate_token(Some(&who.name_or_nobody()), &name, overlap).await;
     Ok(shown_once(&made.map_err(|why| ungranted(&why))?))
 }
 

@@ -183,6 +183,7 @@ fn a_caller_pulls_with_its_own_token_and_acknowledges() {
     }
     server.configure(toml);
     server.restart();
+    let server = server.operated();
     let bearer = |name: &str| format!("Bearer {name}-s3cret");
     let body = document("echo").to_string();
     let refused = server.post("/api/agent/message", &body);

@@ -31,7 +31,6 @@ impl Stored {
         let (store, readers) =
             Store::open(&Options { path: data.join("jobs.db"), bytes_max: None }).expect("the store opens");
         let core = Core::new(Origin {
-            grants: Vec::new(),
             agents: vec![Spec {
                 name: "echo".into(),
                 contract: "builtin".into(),
