@@ -96,14 +96,16 @@ const STEPS: [&str; 13] = [
     // 12: how long the text of an outcome would be, if a part of it never came.
     "ALTER TABLE outcome ADD COLUMN whole_bytes INTEGER;",
     // 13: grants, with the digests of their tokens; and who did what. The numbers of that are never given again, so
-    // that a reader that goes on after the last one it has seen misses nothing.
+    // that a reader that goes on after the last one it has seen misses nothing. And the jobs of callers that show who
+    // they are: jobs of anybody never touch that index.
     "CREATE TABLE token(
         name TEXT PRIMARY KEY, role TEXT NOT NULL, agent TEXT, digest BLOB NOT NULL, created_at INTEGER NOT NULL,
         expires_at INTEGER, revoked_at INTEGER, former BLOB, former_until INTEGER
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE audit(
         seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, who TEXT NOT NULL, act TEXT NOT NULL, job BLOB, object TEXT
-    ) STRICT;",
+    ) STRICT;
+    CREATE INDEX job_of_caller ON job(caller, seq) WHERE caller <> '';",
 ];
 
 /// The first schema in which jobs have a trace and an alias.

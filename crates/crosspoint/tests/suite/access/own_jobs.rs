@@ -110,6 +110,13 @@ fn lists_have_ones_own_work_and_those_who_administer_see_all() {
         let body = json!({"work": "echo", "input": {"text": text}}).to_string();
         assert_eq!(with(&two.server, Some(token), "POST", "/api/v1/jobs?wait=60", &body).status, 200);
     }
+    // No page ends, or says that there is more, because of another's work.
+    let page =
+        |token: &str, query: &str| with(&two.server, Some(token), "GET", &format!("/api/v1/jobs?{query}"), "").json();
+    let first = page(&two.one, "limit=1");
+    let second = page(&two.one, &format!("limit=1&before={}", first["next"].as_str().expect("there is more")));
+    assert_eq!((second["jobs"].as_array().map(Vec::len), &second["next"]), (Some(1), &Value::Null), "{second}");
+    assert_eq!(page(&two.other, "limit=1")["next"], Value::Null);
     assert_eq!(
         (listed(&two, &two.one).len(), listed(&two, &two.other).len(), listed(&two, &two.admin).len()),
         (2, 1, 3)
