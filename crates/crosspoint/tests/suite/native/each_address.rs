@@ -54,7 +54,8 @@ fn an_address_has_so_many_connections_and_others_are_served() {
     let told = told.inspect(is_too_much).count();
     assert!(told >= 32, "{told} were told");
     drop(held);
-    until("there is a place again", || (server.get("/health").status == 200).then_some(()));
+    // Until then it may be that nobody is told, because so many are.
+    until("there is a place again", || server.try_request("GET", "/health", &[], b"").filter(|it| it.status == 200));
     assert!(refusals(&server, "connections_per_address") >= 161.0);
     assert!(peak_mib(&server) < MEMORY_MAX_MIB, "{} MiB", peak_mib(&server));
 }
