@@ -52,9 +52,13 @@ pub enum Situation {
     Conflict,
     /// The request is too long.
     TooLarge,
+    /// The address of the request is too long.
+    UrlTooLong,
+    /// The headers of the request are too long.
+    HeadTooLong,
     /// The request did not arrive in time.
     TooSlow,
-    /// The limit of jobs is reached.
+    /// The limit of jobs is reached, or one that an address or a caller has of its own.
     Full,
     /// The fault is ours.
     Internal,

@@ -6,6 +6,7 @@
 mod connections;
 mod media;
 mod retry_after;
+mod room;
 mod tls;
 
 use std::borrow::Cow;
@@ -25,6 +26,8 @@ use hyper::{Method, Request, Response, StatusCode, Uri};
 
 use self::connections::{Connection, Connections, Whose};
 pub use self::media::Media;
+pub use self::room::AnswerRoom;
+use self::room::Taken;
 use url::Url;
 
 /// Most redirects within the same host that are followed for one request.
@@ -54,6 +57,7 @@ pub struct Http {
     host: Option<HeaderValue>,
     bearer: Option<HeaderValue>,
     redirects_max: usize,
+    room: AnswerRoom,
 }
 
 /// A path below the agent's address.
@@ -83,6 +87,8 @@ pub struct Answer {
     connection: Option<Connection>,
     /// How many bytes were read since other tasks had their turn.
     bytes_in_turn: usize,
+    /// The room that what was read takes.
+    room: Taken,
 }
 
 /// Why there is no answer.
@@ -108,18 +114,20 @@ pub enum Unread {
 }
 
 impl Http {
-    /// Makes the way to the agent at this address. The token, if there is one, is presented with every request.
-    pub fn new(base: &Url, token: Option<&str>) -> Http {
-        Http::to(base, token, Whose::Agents)
+    /// Makes the way to the agent at this address. The token, if there is one, is presented with every request. Long
+    /// answers take room.
+    pub fn new(base: &Url, token: Option<&str>, room: &AnswerRoom) -> Http {
+        Http::to(base, token, Whose::Agents, room.clone())
     }
 
     /// Makes the way to a caller that is told at this address. No redirects are followed, not even within the host: an
     /// answer is that of the path that was asked for.
     pub fn to_caller(base: &Url, token: Option<&str>) -> Http {
-        Http { redirects_max: 0, ..Http::to(base, token, Whose::Callers) }
+        // Of a caller's answer only the status is wanted, and no more is read than takes no room.
+        Http { redirects_max: 0, ..Http::to(base, token, Whose::Callers, AnswerRoom::new(0)) }
     }
 
-    fn to(base: &Url, token: Option<&str>, whose: Whose) -> Http {
+    fn to(base: &Url, token: Option<&str>, whose: Whose, room: AnswerRoom) -> Http {
         let bearer = token.and_then(|token| {
             let mut value = HeaderValue::try_from(format!("Bearer {token}")).ok()?;
             value.set_sensitive(true);
@@ -128,7 +136,7 @@ impl Http {
         let base = base.clone();
         let port = base.port().map(|port| format!(":{port}")).unwrap_or_default();
         let host = base.host_str().and_then(|host| HeaderValue::try_from(format!("{host}{port}")).ok());
-        Http { connections: Connections::to(&base, whose), base, host, bearer, redirects_max: REDIRECTS_MAX }
+        Http { connections: Connections::to(&base, whose), base, host, bearer, redirects_max: REDIRECTS_MAX, room }
     }
 
     /// Returns a path below the agent's address. `path` comes from Crosspoint; characters that cannot be part of a path
@@ -196,7 +204,7 @@ impl Http {
         request.headers_mut().extend(self.bearer.clone().map(|bearer| (AUTHORIZATION, bearer)));
         request.headers_mut().extend(self.host.clone().map(|host| (HOST, host)));
         let (response, connection) = self.connections.send(request).await?;
-        Ok(Answer::of(response, connection))
+        Ok(Answer::of(response, connection, self.room.begin()))
     }
 }
 
@@ -234,7 +242,7 @@ impl Call<'_> {
 }
 
 impl Answer {
-    fn of(response: Response<Incoming>, connection: Connection) -> Answer {
+    fn of(response: Response<Incoming>, connection: Connection, room: Taken) -> Answer {
         let text = |name: HeaderName| response.headers().get(name).and_then(|value| value.to_str().ok());
         let media = Media::of(text(CONTENT_TYPE).unwrap_or_default());
         let retry_after =
@@ -248,16 +256,19 @@ impl Answer {
             body: response.into_body(),
             connection: Some(connection),
             bytes_in_turn: 0,
+            room,
         }
     }
 
     /// Returns the next bytes of the body, as they come; `None` at its end. The future may be dropped and called again,
-    /// and loses nothing.
+    /// and loses nothing. Beyond the beginning it waits for room; everything that came takes room until the answer is
+    /// dropped, unless [`keeps`](Answer::keeps) says otherwise.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, Unread> {
         if self.bytes_in_turn > TURN_BYTES {
             self.bytes_in_turn = 0;
             tokio::task::yield_now().await;
         }
+        self.room.settle().await;
         loop {
             let Some(connection) = &mut self.connection else { return Ok(None) };
             let Some(frame) = connection.drive(self.body.frame()).await else {
@@ -269,8 +280,14 @@ impl Answer {
             // Frames that are no data are trailers, which mean nothing here.
             let Ok(data) = frame.map_err(lost)?.into_data() else { continue };
             self.bytes_in_turn += data.len();
+            self.room.add(data.len());
             return Ok(Some(data));
         }
+    }
+
+    /// Says how many bytes of those that came are still in memory.
+    pub fn keeps(&mut self, bytes: usize) {
+        self.room.keep(bytes);
     }
 
     /// Reads a body that is not wanted, if it is short and there already, so that the connection can be used again.
@@ -348,7 +365,7 @@ mod tests {
 
     fn http(base: &str) -> Http {
         let base = Url::parse(base).expect("an address");
-        Http { connections: Connections::to(&base, Whose::Agents), base, host: None, bearer: None, redirects_max: 0 }
+        Http::new(&base, None, &AnswerRoom::new(0))
     }
 
     #[test]

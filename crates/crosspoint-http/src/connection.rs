@@ -1,5 +1,8 @@
 //! Connections: which are served, which are turned away, and how a connection ends.
 
+mod pace;
+mod places;
+
 use std::convert::Infallible;
 use std::future::{Future, pending, poll_fn};
 use std::panic::AssertUnwindSafe;
@@ -21,11 +24,17 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 use tower::Service;
 
+pub(crate) use self::pace::Pace;
+use self::pace::{Alarm, Late};
+pub use self::places::Places;
+use self::places::TurnedAway;
 use super::event_stream::Streamed;
+use super::limit::shares::Share;
+use super::limit::{Peer, head};
 use super::reach::{self, Arrival};
 use super::refusal::to_http;
 use super::request_log::Record;
@@ -36,13 +45,6 @@ use super::{Refused, Site, refusal_document};
 /// Pause before the next connection is accepted after accepting failed, mostly for lack of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// Most callers that are told at a time that there are too many connections. Further callers wait for their turn to be
-/// told. It always comes, since telling takes no longer than [`LINGER_TIME_MAX`].
-const TURNED_AWAY_MAX: usize = 64;
-
-/// Shortest interval between log lines that say that callers are turned away.
-const TURNED_AWAY_PERIOD: Duration = Duration::from_secs(1);
-
 /// Most bytes that are buffered for each connection: of a request's head, and of an answer apart from its body.
 const BUFFER_BYTES_MAX: usize = 64 << 10;
 
@@ -50,30 +52,6 @@ const BUFFER_BYTES_MAX: usize = 64 << 10;
 /// socket with unread bytes would discard the answer.
 const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
 const LINGER_BYTES_MAX: usize = 4 << 20;
-
-/// The places for connections.
-pub struct Places {
-    served: Arc<Semaphore>,
-    turned_away: Arc<Semaphore>,
-    max: u32,
-}
-
-impl Places {
-    /// Makes places for this many connections.
-    pub fn new(connections_max: usize) -> Places {
-        let max = u32::try_from(connections_max.min(Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
-        Places {
-            served: Arc::new(Semaphore::new(max as usize)),
-            turned_away: Arc::new(Semaphore::new(TURNED_AWAY_MAX)),
-            max,
-        }
-    }
-
-    /// Completes when no connection is left.
-    pub async fn all_free(&self) {
-        let _ = self.served.acquire_many(self.max).await;
-    }
-}
 
 /// Accepts connections as long as it is polled.
 pub async fn accept(listener: &Listener, site: &Site, router: &Router, places: &Places) -> Infallible {
@@ -97,67 +75,65 @@ pub async fn accept(listener: &Listener, site: &Site, router: &Router, places: &
 }
 
 async fn admit(stream: Stream, site: &Site, router: &Router, places: &Places, turned_away: &mut TurnedAway) {
+    let peer = stream.peer();
+    let share = match site.limits().connections_per_address.of(peer) {
+        Some((key, most)) => match site.connections().take(key, most) {
+            Some(share) => Some(share),
+            None => {
+                turned_away.of_address += 1;
+                return places.refuse_address(stream, site, most);
+            }
+        },
+        None => None,
+    };
     // The semaphores are never closed.
     tokio::select! {
         biased;
         Ok(permit) = places.served.clone().acquire_owned() => {
-            tokio::spawn(serve(stream, site.clone(), router.clone(), permit));
+            tokio::spawn(serve(stream, site.clone(), router.clone(), Place { peer, _share: share, _permit: permit }));
         }
         Ok(permit) = places.turned_away.clone().acquire_owned() => {
             turned_away.count += 1;
             site.tally().refused(Limit::Connections);
-            let refusal = Refusal::unavailable(
-                format!("there are {} connections, and no more may be", places.max),
-                "nothing was done; send it again later, or raise [limits] connections",
-            );
-            tokio::spawn(turn_away(stream, refusal, permit));
+            tokio::spawn(turn_away(stream, places.none_left(), permit));
         }
         else => {}
     }
 }
 
-/// Callers that were turned away and are not in the log yet.
-#[derive(Default)]
-struct TurnedAway {
-    count: u64,
-    said_at: Option<Instant>,
-}
-
-impl TurnedAway {
-    /// Completes when there is something to log and the interval has passed.
-    async fn is_due(&self) {
-        if self.count == 0 {
-            return pending().await;
-        }
-        if let Some(said_at) = self.said_at {
-            tokio::time::sleep_until(said_at + TURNED_AWAY_PERIOD).await;
-        }
-    }
-
-    fn say(&mut self, places: &Places) {
-        tracing::warn!(count = self.count, connections = places.max, "callers were turned away: too many connections");
-        *self = TurnedAway { count: 0, said_at: Some(Instant::now()) };
-    }
+/// The place of one connection, until this value is dropped.
+struct Place {
+    peer: Peer,
+    _share: Option<Share>,
+    _permit: OwnedSemaphorePermit,
 }
 
 /// What happened on a connection so far.
-#[derive(Default)]
 struct Past {
+    /// What the connection waits for.
+    pace: Arc<Pace>,
     /// A request has arrived on it.
     used: AtomicBool,
     /// A request was answered that may not have been read to its end.
     hasty: AtomicBool,
-    /// A part of an answer has not been taken by the caller yet.
-    behind: Arc<AtomicBool>,
     /// An answer that is written directly to the socket, once everything before it was written. Its request is under
     /// way until then.
     streamed: Mutex<Option<(Streamed, UnderWay)>>,
 }
 
 impl Past {
+    fn new() -> Past {
+        Past {
+            pace: Arc::new(Pace::new(Instant::now().into_std())),
+            used: AtomicBool::new(false),
+            hasty: AtomicBool::new(false),
+            streamed: Mutex::new(None),
+        }
+    }
+
     /// Whether a streamed answer is all that is left to be written.
     fn is_handed_over(&self) -> bool {
-        !self.behind.load(Ordering::Relaxed) && self.streamed().is_some()
+        !self.pace.is_behind() && self.streamed().is_some()
     }
 
     fn streamed(&self) -> MutexGuard<'_, Option<(Streamed, UnderWay)>> {
@@ -165,16 +141,17 @@ impl Past {
     }
 }
 
-async fn serve(stream: Stream, site: Site, router: Router, _permit: OwnedSemaphorePermit) {
-    let past = Arc::new(Past::default());
-    let arrival = stream.arrival();
+async fn serve(stream: Stream, site: Site, router: Router, place: Place) {
+    let past = Arc::new(Past::new());
+    let from = Ends { peer: place.peer, arrival: stream.arrival() };
     let service = service_fn(|request: Request<Incoming>| {
         let (site, router, past) = (site.clone(), router.clone(), past.clone());
         Box::pin(async move {
             let under_way = UnderWay::begin(&site);
+            let _asked = past.pace.asked();
             let version = request.version();
             let only_head = request.method() == Method::HEAD;
-            let mut response = answer(&site, router, (&past, arrival), request).await;
+            let mut response = answer(&site, router, (&past, from), request).await;
             let streamed = if only_head { None } else { Streamed::taken_from(&mut response, version) };
             let Some(streamed) = streamed else {
                 return Ok::<Response, Infallible>(response);
@@ -185,22 +162,26 @@ async fn serve(stream: Stream, site: Site, router: Router, _permit: OwnedSemapho
             pending().await
         })
     });
-    let header_time_max = site.limits().header_time_max;
-    let socket = Unstalled::new(stream, site.clone(), past.behind.clone());
+    let socket = Unstalled::new(stream, site.clone(), past.pace.clone());
+    // The library has one time for an idle connection and for a slow head, so both are watched here.
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(header_time_max)
+        .header_read_timeout(None)
         .max_buf_size(BUFFER_BYTES_MAX)
         .serve_connection(TokioIo::new(socket), service);
-    let ended = {
+    let late = {
         let mut closing = pin!(to_be_closed(&site, &past).fuse());
+        let mut alarm = pin!(Alarm::new(&past.pace, site.limits()));
         poll_fn(|cx| {
             let mut polled = connection.poll_without_shutdown(cx);
             if polled.is_pending() && closing.as_mut().poll(cx).is_ready() {
                 Pin::new(&mut connection).graceful_shutdown();
                 polled = connection.poll_without_shutdown(cx);
             }
-            if polled.is_pending() && past.is_handed_over() { Poll::Ready(Ok(())) } else { polled }
+            if polled.is_ready() || past.is_handed_over() {
+                return Poll::Ready(None);
+            }
+            alarm.as_mut().poll_late(cx).map(Some)
         })
         .await
     };
@@ -212,11 +193,13 @@ async fn serve(stream: Stream, site: Site, router: Router, _permit: OwnedSemapho
     // A stopping server waits until the stream has written its last events.
     if let Some((streamed, _under_way)) = streamed {
         let _ = streamed.write(&mut socket).await;
-    } else if ended.is_err_and(|error| error.is_timeout()) && half_a_request {
+    } else if late.is_some() && half_a_request {
         // An idle connection is closed without a word; half a request gets an answer.
-        let refusal = Refusal::too_slow("request's head", Limit::HeaderSeconds, header_time_max);
+        let refusal = Refusal::too_slow("request's head", Limit::HeaderSeconds, site.limits().header_time_max);
         site.tally().refused(Limit::HeaderSeconds);
         let _ = socket.write_all(&to_http(&refusal)).await;
+    } else if late == Some(Late::Idle) {
+        site.tally().refused(Limit::IdleSeconds);
     }
     close(socket.into_inner(), past.hasty.load(Ordering::Relaxed)).await;
 }
@@ -230,20 +213,28 @@ async fn to_be_closed(site: &Site, past: &Past) {
     }
 }
 
+/// Both ends of a connection.
+#[derive(Clone, Copy)]
+struct Ends {
+    peer: Peer,
+    arrival: Arrival,
+}
+
 /// Answers one request, even if its handler panics.
 async fn answer(
     site: &Site,
     mut router: Router,
-    (past, arrival): (&Past, Arrival),
-    request: Request<Incoming>,
+    (past, from): (&Past, Ends),
+    mut request: Request<Incoming>,
 ) -> Response {
     past.used.store(true, Ordering::Relaxed);
     let record = Record::begin(request.method(), request.uri());
     let route = site.tally().route(request.method(), request.uri().path());
     let door = site.contract_at(request.uri().path());
     let has_body = !request.body().is_end_stream();
-    let response = match reach::foreign(request.uri(), request.headers(), arrival, site.ours()) {
-        Some(foreign) => Refused::from(foreign.refusal()).into_response(),
+    request.extensions_mut().insert(from.peer);
+    let response = match unwelcome(site, from, &request) {
+        Some(refusal) => Refused::from(refusal).into_response(),
         None => match AssertUnwindSafe(router.call(request)).catch_unwind().await {
             Ok(Ok(response)) => response,
             // The panic hook has already reported the place.
@@ -265,6 +256,16 @@ async fn answer(
         record.end(&response);
     }
     response
+}
+
+/// Returns why a request is refused before it is known what it asks for, and before its body is read.
+fn unwelcome(site: &Site, from: Ends, request: &Request<Incoming>) -> Option<Refusal> {
+    let limits = site.limits();
+    let (uri, headers) = (request.uri(), request.headers());
+    site.take_request_of(from.peer, Instant::now().into_std())
+        .err()
+        .or_else(|| head::too_long(uri, headers, limits.url_bytes_max, limits.header_bytes_max))
+        .or_else(|| Some(reach::foreign(uri, headers, from.arrival, site.ours())?.refusal()))
 }
 
 async fn turn_away(mut stream: Stream, refusal: Refusal, _permit: OwnedSemaphorePermit) {

@@ -26,6 +26,7 @@ use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::io::AsyncWriteExt;
 
+use super::limit::StreamPlace;
 use super::slow_reader::Unstalled;
 
 /// Interval at which an idle stream sends a comment, because proxies would otherwise take it for dead.
@@ -48,9 +49,9 @@ pub(crate) fn streamed(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Re
     response
 }
 
-/// An answer that streams events.
-pub fn response(events: impl Stream<Item = Bytes> + Send + 'static) -> Response {
-    let mut response = streamed(events);
+/// An answer that streams events. It keeps its place until it is over.
+pub fn response(events: impl Stream<Item = Bytes> + Send + 'static, place: StreamPlace) -> Response {
+    let mut response = streamed(events.inspect(move |_| _ = &place));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -6,6 +6,7 @@
 //! Serving, in reading order:
 //! - [`site`]: what all requests to one server share: limits, counts, and whether it is stopping;
 //! - [`socket`], [`connection`], [`slow_reader`]: who gets a place, and how a connection ends;
+//! - [`limit`]: what each address and each caller has of its own;
 //! - [`host`], [`reach`]: which requests are meant for this server and come from no foreign page;
 //! - [`body`], [`json_body`], [`query`], [`headers`]: what comes in; [`long`]: documents that keep a processor busy;
 //! - [`door`]: the doors of contracts;
@@ -24,6 +25,7 @@ pub mod held;
 pub mod host;
 pub mod json;
 pub mod json_body;
+pub mod limit;
 pub mod long;
 pub mod query;
 pub mod range;

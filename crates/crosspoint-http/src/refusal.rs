@@ -17,6 +17,8 @@ pub(crate) fn status(refusal: &Refusal) -> StatusCode {
         Situation::Unauthenticated => StatusCode::UNAUTHORIZED,
         Situation::Conflict => StatusCode::CONFLICT,
         Situation::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Situation::UrlTooLong => StatusCode::URI_TOO_LONG,
+        Situation::HeadTooLong => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
         Situation::TooSlow => StatusCode::REQUEST_TIMEOUT,
         Situation::Full => StatusCode::TOO_MANY_REQUESTS,
         Situation::Internal => StatusCode::INTERNAL_SERVER_ERROR,

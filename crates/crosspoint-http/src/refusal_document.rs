@@ -41,8 +41,6 @@ pub(crate) fn document(refusal: &Refusal, contract: Contract) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use axum::response::IntoResponse;
     use futures_util::FutureExt;
     use http_body_util::BodyExt;
@@ -57,14 +55,12 @@ mod tests {
         &[(run::PLACE, run::CONTRACT), (task::PLACE, task::CONTRACT), ("/api/v1/bridge", Contract::Bridge)];
 
     fn site() -> Site {
-        let limits = Limits {
-            body_bytes_max: 0,
-            bodies_bytes_max: 0,
-            header_time_max: Duration::ZERO,
-            body_time_max: Duration::ZERO,
-            write_time_max: Duration::ZERO,
-        };
-        Site::new(Plan { limits, routes: Vec::new(), ours: Ours::new("127.0.0.1:0", &[]), doors: DOORS })
+        Site::new(Plan {
+            limits: Limits::default(),
+            routes: Vec::new(),
+            ours: Ours::new("127.0.0.1:0", &[]),
+            doors: DOORS,
+        })
     }
 
     fn document_at(path: &str) -> serde_json::Value {

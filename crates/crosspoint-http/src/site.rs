@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crosspoint_contracts::Contract;
+use crosspoint_exchange::refusal::{Limit, Refusal};
 use tokio_util::sync::CancellationToken;
 
+use crate::limit::{Each, Failures, Peer, Rates, Shares};
 use crate::reach::Ours;
 use crate::tally::{Route, Tally};
 
@@ -23,6 +25,43 @@ pub struct Limits {
     pub body_time_max: Duration,
     /// Longest time for which a caller may read nothing of an answer.
     pub write_time_max: Duration,
+    /// Longest time for which a connection stays open after an answer if nothing is asked over it.
+    pub idle_time_max: Duration,
+    /// Most bytes of the headers of a request.
+    pub header_bytes_max: usize,
+    /// Most bytes of the address of a request.
+    pub url_bytes_max: usize,
+    /// Most connections of one address at a time.
+    pub connections_per_address: Each,
+    /// Most requests of one address in a second.
+    pub requests_per_address: Each,
+    /// Most requests with one token in a second.
+    pub requests_per_token: Each,
+    /// Most failures of one address within a minute to show who it is.
+    pub failures_per_address: Each,
+    /// Most event streams of one caller at a time.
+    pub streams_per_caller: Each,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            body_bytes_max: 16 << 20,
+            bodies_bytes_max: 128 << 20,
+            header_time_max: Duration::from_secs(10),
+            body_time_max: Duration::from_secs(60),
+            write_time_max: Duration::from_secs(60),
+            // Agents send a sign of life every 30 s over the same connection.
+            idle_time_max: Duration::from_secs(75),
+            header_bytes_max: 32 << 10,
+            url_bytes_max: 8 << 10,
+            connections_per_address: Each { set: None, default: 256 },
+            requests_per_address: Each { set: None, default: 1_000 },
+            requests_per_token: Each { set: None, default: 1_000 },
+            failures_per_address: Each { set: None, default: 10 },
+            streams_per_caller: Each { set: None, default: 100 },
+        }
+    }
 }
 
 /// Where a server is, and what it offers.
@@ -48,6 +87,16 @@ struct Shared {
     bodies_bytes: AtomicUsize,
     /// Requests that have not been answered.
     requests: AtomicUsize,
+    /// The connections of each address.
+    connections: Shares,
+    /// The event streams of each caller.
+    streams: Shares,
+    /// The requests of each address.
+    address_rates: Rates,
+    /// The requests with each token.
+    token_rates: Rates,
+    /// How often each address failed to show who it is.
+    failures: Failures,
     stopping: CancellationToken,
     closing: CancellationToken,
 }
@@ -56,7 +105,13 @@ impl Site {
     /// Makes the site of a server that is about to begin.
     pub fn new(plan: Plan) -> Site {
         let tally = Tally::new(plan.routes.clone());
+        let limits = &plan.limits;
         Site(Arc::new(Shared {
+            connections: Shares::default(),
+            streams: Shares::default(),
+            address_rates: Rates::new(limits.requests_per_address.number()),
+            token_rates: Rates::new(limits.requests_per_token.number()),
+            failures: Failures::new(limits.failures_per_address.number()),
             plan,
             tally,
             bodies_bytes: AtomicUsize::new(0),
@@ -92,6 +147,49 @@ impl Site {
 
     pub(crate) fn ours(&self) -> &Ours {
         &self.0.plan.ours
+    }
+
+    /// Returns the connections of each address.
+    pub(crate) fn connections(&self) -> &Shares {
+        &self.0.connections
+    }
+
+    /// Returns the event streams of each caller.
+    pub(crate) fn streams(&self) -> &Shares {
+        &self.0.streams
+    }
+
+    /// Takes one request of an address, unless it has sent too many.
+    pub(crate) fn take_request_of(&self, peer: Peer, now: Instant) -> Result<(), Refusal> {
+        let Some((key, _)) = self.limits().requests_per_address.of(peer) else { return Ok(()) };
+        let refusal = |wait| Refusal::too_often("this address asks too often", Limit::RequestsPerAddress, wait);
+        self.0.address_rates.take(key, now).map_err(refusal)
+    }
+
+    /// Takes one request with a token, unless too many have come with it. `token` is any number that is always the same
+    /// for the same token.
+    pub fn take_request_with(&self, token: u64, peer: Peer, now: Instant) -> Result<(), Refusal> {
+        if self.limits().requests_per_token.of(peer).is_none() {
+            return Ok(());
+        }
+        let refusal = |wait| Refusal::too_often("this token is used too often", Limit::RequestsPerToken, wait);
+        self.0.token_rates.take(token, now).map_err(refusal)
+    }
+
+    /// Says whether this address may try to show who it is. It may not for a while after it failed too often; then its
+    /// token is not looked at.
+    pub fn may_authenticate(&self, peer: Peer, now: Instant) -> Result<(), Refusal> {
+        let Some((key, _)) = self.limits().failures_per_address.of(peer) else { return Ok(()) };
+        let what = "too many requests of this address came without a token that is good";
+        let refusal = |wait| Refusal::too_often(what, Limit::FailuresPerAddress, wait);
+        self.0.failures.may_try(key, now).map_err(refusal)
+    }
+
+    /// Takes note that this address failed to show who it is.
+    pub fn failed_to_authenticate(&self, peer: Peer, now: Instant) {
+        if let Some((key, _)) = self.limits().failures_per_address.of(peer) {
+            self.0.failures.failed(key, now);
+        }
     }
 
     /// Returns the contract in whose shape requests for this path are refused, if the path belongs to a door. A caller

@@ -7,7 +7,6 @@ use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
 
 use crosspoint_exchange::refusal::Limit;
@@ -15,6 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 use super::Site;
+use super::connection::Pace;
 use super::socket::Stream;
 
 /// A socket. Writes to it fail if the other end takes no byte for `[limits] write_seconds`.
@@ -23,13 +23,13 @@ pub(crate) struct Unstalled {
     site: Site,
     /// Runs only while written bytes wait to be taken.
     timer: Option<Pin<Box<Sleep>>>,
-    /// Whether written bytes wait to be taken. It is shared with the connection, which cannot see this socket.
-    behind: Arc<AtomicBool>,
+    /// What the connection waits for, which cannot see this socket.
+    pace: Arc<Pace>,
 }
 
 impl Unstalled {
-    pub(crate) fn new(stream: Stream, site: Site, behind: Arc<AtomicBool>) -> Unstalled {
-        Unstalled { stream, site, timer: None, behind }
+    pub(crate) fn new(stream: Stream, site: Site, pace: Arc<Pace>) -> Unstalled {
+        Unstalled { stream, site, timer: None, pace }
     }
 
     /// Completes when the other end has left. Anything that it still sends is discarded.
@@ -50,7 +50,7 @@ impl Unstalled {
 
     /// Returns the result of a write, or an error if it has taken too long.
     fn within_time<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        self.behind.store(written.is_pending(), Ordering::Relaxed);
+        self.pace.written(written.is_pending());
         if written.is_ready() {
             self.timer = None;
             return written;
@@ -67,7 +67,12 @@ impl Unstalled {
 
 impl AsyncRead for Unstalled {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buf)
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.pace.heard();
+        }
+        read
     }
 }
 

@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 
+use super::limit::Peer;
 use super::reach::Arrival;
 
 /// The source of connections.
@@ -46,6 +47,14 @@ impl Stream {
         match self {
             Stream::Tcp(stream) => stream.local_addr().map_or(Arrival::Local, |address| Arrival::Address(address.ip())),
             Stream::Unix(_) => Arrival::Local,
+        }
+    }
+
+    /// Returns where the connection comes from.
+    pub fn peer(&self) -> Peer {
+        match self {
+            Stream::Tcp(stream) => stream.peer_addr().map_or(Peer::Local, |address| Peer::Address(address.ip())),
+            Stream::Unix(_) => Peer::Local,
         }
     }
 

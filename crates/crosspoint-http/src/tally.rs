@@ -9,7 +9,7 @@ use axum::http::{Method, StatusCode};
 use crosspoint_exchange::refusal::Limit;
 
 /// The statuses that are counted separately: all that the server uses.
-const STATUSES: [u16; 15] = [200, 202, 204, 400, 401, 403, 404, 405, 408, 409, 413, 429, 500, 503, 504];
+const STATUSES: [u16; 17] = [200, 202, 204, 400, 401, 403, 404, 405, 408, 409, 413, 414, 429, 431, 500, 503, 504];
 
 /// The names of one route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,8 +1,10 @@
-//! What agents meet that come to the server by themselves: the pull queues, and the hub of the message contract.
+//! What agents meet that come to the server by themselves: the pull queues, and the hub of the message contract; and
+//! the room for the answers of those that are called.
 
 use std::sync::Arc;
 
 use crosspoint_engine::runtime::MemberLink;
+use crosspoint_http::call::AnswerRoom;
 
 use crate::config::Config;
 use crate::link::message::Hub;
@@ -15,12 +17,15 @@ pub(crate) struct AgentSide {
     pub(crate) queues: Arc<Queues>,
     /// Where agents of the message contract are known.
     pub(crate) hub: Arc<Hub>,
+    /// Room for the answers of all agents.
+    pub(crate) answers: AnswerRoom,
 }
 
 impl AgentSide {
     /// Makes it for a server with this configuration.
     pub(crate) fn new(config: &Config) -> AgentSide {
-        AgentSide { queues: Arc::new(Queues::default()), hub: Hub::new(config) }
+        let answers = AnswerRoom::new(config.limits.answers_bytes_max);
+        AgentSide { queues: Arc::new(Queues::default()), hub: Hub::new(config, answers.clone()), answers }
     }
 
     /// Returns the way to members that registered instead of having joined.

@@ -35,6 +35,8 @@ use crosspoint_engine::core::{Mode, Room};
 use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::{audit, runtime, store};
+use crosspoint_http::limit::Each;
+use crosspoint_http::site;
 
 use crate::agent_side::AgentSide;
 use crate::link;
@@ -146,6 +148,20 @@ pub(crate) struct Limits {
     pub(crate) body_time_max: Duration,
     /// Longest time for which a caller may read nothing of an answer.
     pub(crate) write_time_max: Duration,
+    /// Longest time for which nothing is asked over a connection that is kept open.
+    pub(crate) idle_time_max: Duration,
+    /// Most bytes of the headers of a request, and of its address.
+    pub(crate) header_bytes_max: usize,
+    pub(crate) url_bytes_max: usize,
+    /// What each address or caller may have or do; 0 sets no limit. If not configured, the limit is that of
+    /// `site::Limits`, and there is none on the loopback.
+    pub(crate) connections_per_address: Option<usize>,
+    pub(crate) requests_per_address: Option<usize>,
+    pub(crate) requests_per_token: Option<usize>,
+    pub(crate) failures_per_address: Option<usize>,
+    pub(crate) streams_per_caller: Option<usize>,
+    /// Most bytes of all answers of agents that are being read.
+    pub(crate) answers_bytes_max: usize,
     /// Largest size of the database, in bytes.
     pub(crate) store_bytes_max: Option<u64>,
 }
@@ -209,7 +225,7 @@ impl Config {
     pub(crate) fn engine(&self, mode: Mode, side: &AgentSide) -> runtime::Config {
         runtime::Config {
             store: store::Options { path: self.store.path.clone(), bytes_max: self.limits.store_bytes_max },
-            agents: link::configured(self, &side.hub),
+            agents: link::configured(self, side),
             queues: Some(side.queues.clone()),
             member_link: Some(side.member_link()),
             limits: runtime::Limits {
@@ -235,6 +251,27 @@ impl Store {
 }
 
 impl Limits {
+    /// Returns the limits of connections and bodies.
+    pub(crate) fn site(&self) -> site::Limits {
+        let default = site::Limits::default();
+        let each = |set, default| Each { set, ..default };
+        site::Limits {
+            body_bytes_max: self.body_bytes_max,
+            bodies_bytes_max: self.bodies_bytes_max,
+            header_time_max: self.header_time_max,
+            body_time_max: self.body_time_max,
+            write_time_max: self.write_time_max,
+            idle_time_max: self.idle_time_max,
+            header_bytes_max: self.header_bytes_max,
+            url_bytes_max: self.url_bytes_max,
+            connections_per_address: each(self.connections_per_address, default.connections_per_address),
+            requests_per_address: each(self.requests_per_address, default.requests_per_address),
+            requests_per_token: each(self.requests_per_token, default.requests_per_token),
+            failures_per_address: each(self.failures_per_address, default.failures_per_address),
+            streams_per_caller: each(self.streams_per_caller, default.streams_per_caller),
+        }
+    }
+
     fn room(&self) -> Room {
         let room = Room::of(self.jobs_max);
         Room {
@@ -302,6 +339,15 @@ impl Default for Limits {
             header_time_max: Duration::from_secs(10),
             body_time_max: Duration::from_secs(60),
             write_time_max: Duration::from_secs(60),
+            idle_time_max: Duration::from_secs(75),
+            header_bytes_max: 32 << 10,
+            url_bytes_max: 8 << 10,
+            connections_per_address: None,
+            requests_per_address: None,
+            requests_per_token: None,
+            failures_per_address: None,
+            streams_per_caller: None,
+            answers_bytes_max: 256 << 20,
             store_bytes_max: None,
         }
     }

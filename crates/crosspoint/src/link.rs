@@ -32,14 +32,14 @@ use crosspoint_engine::core::Spec;
 use crosspoint_engine::policy::{CUT_SHORT_MAX, Policy, Recovery, Repeats, TAKE_UP_DEFAULT};
 use crosspoint_engine::runtime::{Gone, Link};
 
-use self::message::Hub;
 pub(crate) use self::spoken::{Fate, Spoken};
+use crate::agent_side::AgentSide;
 use crate::config::{Agent, Builtin, Config, Contract};
 
 /// Returns the agents of a configuration and their links; the sample agents if it configures none.
-pub(crate) fn configured(config: &Config, hub: &Arc<Hub>) -> Vec<(Spec, Arc<dyn Link>)> {
+pub(crate) fn configured(config: &Config, side: &AgentSide) -> Vec<(Spec, Arc<dyn Link>)> {
     let program_directory = exec::ProgramDirectory::of(config);
-    let ways = Ways { program_directory: &program_directory, hub, server: &config.server.name };
+    let ways = Ways { program_directory: &program_directory, side, server: &config.server.name };
     if config.agents.is_empty() {
         return Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin), &ways)).collect();
     }
@@ -49,7 +49,7 @@ pub(crate) fn configured(config: &Config, hub: &Arc<Hub>) -> Vec<(Spec, Arc<dyn 
 /// What the links of one server share.
 struct Ways<'w> {
     program_directory: &'w exec::ProgramDirectory,
-    hub: &'w Arc<Hub>,
+    side: &'w AgentSide,
     server: &'w str,
 }
 
@@ -68,7 +68,7 @@ fn agent(settled: &Agent, ways: &Ways<'_>) -> (Spec, Arc<dyn Link>) {
 }
 
 fn link(settled: &Agent, ways: &Ways<'_>) -> Arc<dyn Link> {
-    let Ways { program_directory, hub, server } = ways;
+    let Ways { program_directory, side, server } = ways;
     match &settled.contract {
         Contract::Builtin(Builtin::Echo) => Arc::new(echo::Echo),
         Contract::Builtin(Builtin::SlowEcho) => Arc::new(slow_echo::SlowEcho),
@@ -76,8 +76,10 @@ fn link(settled: &Agent, ways: &Ways<'_>) -> Arc<dyn Link> {
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
         Contract::Exec(program) => Arc::new(exec::Exec::new(program, program_directory)),
         Contract::Directory(files) => Arc::new(bridge::Bridge::new(settled, files, server)),
-        Contract::Messages(message) => hub.configured(settled, message),
-        Contract::Remote(remote) => (remote.spoken.link)(remote::Agent::new(settled, remote, server), settled),
+        Contract::Messages(message) => side.hub.configured(settled, message),
+        Contract::Remote(remote) => {
+            (remote.spoken.link)(remote::Agent::new(settled, remote, server, &side.answers), settled)
+        }
     }
 }
 

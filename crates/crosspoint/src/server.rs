@@ -42,7 +42,7 @@ use crosspoint_engine::runtime::Engine;
 use crosspoint_http::connection;
 use crosspoint_http::door::Doors;
 use crosspoint_http::reach::Ours;
-use crosspoint_http::site::{self, Plan, Site};
+use crosspoint_http::site::{Plan, Site};
 use crosspoint_http::socket::Listener;
 use tokio_util::sync::CancellationToken;
 
@@ -125,15 +125,8 @@ pub(crate) fn is_closed(engine: &Engine, config: &Config) -> bool {
 
 impl App {
     fn new(engine: Engine, side: AgentSide, config: &Config, is_private: bool) -> App {
-        let limits = &config.limits;
         let plan = Plan {
-            limits: site::Limits {
-                body_bytes_max: limits.body_bytes_max,
-                bodies_bytes_max: limits.bodies_bytes_max,
-                header_time_max: limits.header_time_max,
-                body_time_max: limits.body_time_max,
-                write_time_max: limits.write_time_max,
-            },
+            limits: config.limits.site(),
             routes: openapi::routes(),
             ours: Ours::new(&config.server.listen, &config.server.names),
             doors: router::DOORS,

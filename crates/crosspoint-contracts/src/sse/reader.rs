@@ -135,6 +135,13 @@ impl Reader {
         Ok(())
     }
 
+    /// Returns how many bytes are in memory, because their event has not ended.
+    pub fn held_bytes(&self) -> usize {
+        let event = self.event.as_ref();
+        let data = event.and_then(|event| event.data.as_ref()).map_or(0, Vec::len);
+        self.partial.len() + data + event.map_or(0, |event| size_of_val(&*event.lines))
+    }
+
     /// Ends the stream and appends the event that has not ended, if any.
     ///
     /// # Errors

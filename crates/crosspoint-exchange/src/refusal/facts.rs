@@ -76,6 +76,8 @@ impl Refusal {
             | Situation::WrongMethod
             | Situation::Conflict
             | Situation::TooLarge
+            | Situation::UrlTooLong
+            | Situation::HeadTooLong
             | Situation::TooSlow
             | Situation::Full
             | Situation::Internal

@@ -19,12 +19,30 @@ pub enum Limit {
     BodiesBytes,
     /// Connections at a time.
     Connections,
+    /// Connections of one address at a time.
+    ConnectionsPerAddress,
+    /// Requests of one address in a second.
+    RequestsPerAddress,
+    /// Requests with one token in a second.
+    RequestsPerToken,
+    /// Failures of one address to show who it is, in a minute.
+    FailuresPerAddress,
+    /// Event streams of one caller at a time.
+    StreamsPerCaller,
+    /// Bytes of the headers of a request.
+    HeaderBytes,
+    /// Bytes of the address of a request.
+    UrlBytes,
     /// Time that the head of a request may take.
     HeaderSeconds,
     /// Time that a body may take.
     BodySeconds,
     /// Time in which nothing of an answer is taken.
     WriteSeconds,
+    /// Time in which nothing is asked over a connection.
+    IdleSeconds,
+    /// Bytes of all answers of agents that are being read.
+    AnswersBytes,
     /// The size of the store, or of the disk.
     StoreBytes,
     /// Documents that wait to be judged.
@@ -39,7 +57,7 @@ pub enum Limit {
 
 impl Limit {
     /// All limits.
-    pub const ALL: [Limit; 16] = [
+    pub const ALL: [Limit; 25] = [
         Limit::Jobs,
         Limit::JobsPerWork,
         Limit::JobsPerAgent,
@@ -48,9 +66,18 @@ impl Limit {
         Limit::BodyBytes,
         Limit::BodiesBytes,
         Limit::Connections,
+        Limit::ConnectionsPerAddress,
+        Limit::RequestsPerAddress,
+        Limit::RequestsPerToken,
+        Limit::FailuresPerAddress,
+        Limit::StreamsPerCaller,
+        Limit::HeaderBytes,
+        Limit::UrlBytes,
         Limit::HeaderSeconds,
         Limit::BodySeconds,
         Limit::WriteSeconds,
+        Limit::IdleSeconds,
+        Limit::AnswersBytes,
         Limit::StoreBytes,
         Limit::Documents,
         Limit::OutputBytes,
@@ -69,9 +96,18 @@ impl Limit {
             Limit::BodyBytes => "body_bytes",
             Limit::BodiesBytes => "bodies_bytes",
             Limit::Connections => "connections",
+            Limit::ConnectionsPerAddress => "connections_per_address",
+            Limit::RequestsPerAddress => "requests_per_address",
+            Limit::RequestsPerToken => "requests_per_token",
+            Limit::FailuresPerAddress => "failures_per_address",
+            Limit::StreamsPerCaller => "streams_per_caller",
+            Limit::HeaderBytes => "header_bytes",
+            Limit::UrlBytes => "url_bytes",
             Limit::HeaderSeconds => "header_seconds",
             Limit::BodySeconds => "body_seconds",
             Limit::WriteSeconds => "write_seconds",
+            Limit::IdleSeconds => "idle_seconds",
+            Limit::AnswersBytes => "answers_bytes",
             Limit::StoreBytes => "store_bytes",
             Limit::Documents => "documents",
             Limit::OutputBytes => "output_bytes",

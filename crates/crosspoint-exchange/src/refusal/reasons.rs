@@ -78,6 +78,34 @@ impl Refusal {
             .over(Limit::BodyBytes)
     }
 
+    /// The head of a request, or the address in it, is longer than it may be.
+    pub fn head_too_long(what: &'static str, limit: Limit, bytes_max: usize) -> Refusal {
+        let message = format!("the {what} of the request is longer than {bytes_max} bytes");
+        let hint = format!("send less, or raise [limits] {}", limit.name());
+        let situation = if limit == Limit::UrlBytes { Situation::UrlTooLong } else { Situation::HeadTooLong };
+        Refusal::new(situation, Failure::Invalid, Repeat::Never, message.into(), hint.into()).over(limit)
+    }
+
+    /// An address or a caller has as many of something as it may.
+    pub fn too_many(what: &'static str, limit: Limit, most: usize) -> Refusal {
+        let message = format!("there are {most} {what}, and no more may be");
+        let hint = format!("nothing was done; end one and send it again, or raise [limits] {}", limit.name());
+        let (situation, failure) = (Situation::Full, Failure::ResourceLimit);
+        let refusal = Refusal::new(situation, failure, Repeat::Safe, message.into(), hint.into()).over(limit);
+        Refusal { retry_seconds: Some(RETRY_SECONDS), ..refusal }
+    }
+
+    /// An address or a token asks too often, and may again after this time.
+    pub fn too_often(what: &'static str, limit: Limit, wait: Duration) -> Refusal {
+        let hint =
+            format!("nothing was done; wait for as long as Retry-After says, or raise [limits] {}", limit.name());
+        let (situation, failure) = (Situation::Full, Failure::ResourceLimit);
+        let refusal = Refusal::new(situation, failure, Repeat::Safe, what.into(), hint.into()).over(limit);
+        // Whole seconds, and not before the time.
+        let seconds = wait.as_millis().div_ceil(1_000).max(1);
+        Refusal { retry_seconds: Some(u32::try_from(seconds).unwrap_or(u32::MAX)), ..refusal }
+    }
+
     /// The output of a job is more than it may be. What came before stays.
     pub fn too_much_output(message: impl Into<Text>, hint: impl Into<Text>) -> Refusal {
         Refusal::new(Situation::Full, Failure::ResourceLimit, Repeat::Never, message.into(), hint.into())
@@ -153,9 +181,18 @@ impl Refusal {
             | Limit::BodyBytes
             | Limit::BodiesBytes
             | Limit::Connections
+            | Limit::ConnectionsPerAddress
+            | Limit::RequestsPerAddress
+            | Limit::RequestsPerToken
+            | Limit::FailuresPerAddress
+            | Limit::StreamsPerCaller
+            | Limit::HeaderBytes
+            | Limit::UrlBytes
             | Limit::HeaderSeconds
             | Limit::BodySeconds
             | Limit::WriteSeconds
+            | Limit::IdleSeconds
+            | Limit::AnswersBytes
             | Limit::StoreBytes
             | Limit::Documents
             | Limit::OutputBytes

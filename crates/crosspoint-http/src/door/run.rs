@@ -22,6 +22,7 @@ use super::{Asking, Doors, SentBy, ended, locate};
 use crate::body::Received;
 use crate::held::held;
 use crate::json::response;
+use crate::limit::StreamPlace;
 use crate::{Refused, long};
 
 /// The contract of this door.
@@ -66,11 +67,12 @@ async fn run_sync<B: Backend>(
 async fn run_stream<B: Backend>(
     State(doors): State<Doors<B>>,
     caller: SentBy,
+    place: StreamPlace,
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
     let run = doors.admit((CONTRACT, caller), &headers, Asking::default(), received).await?;
-    Ok(stream::response(doors, run)?)
+    Ok(stream::response(doors, run, place)?)
 }
 
 /// RUN-121: runs are posted.

@@ -30,6 +30,7 @@ use super::{Asking, Doors, SentBy, settled};
 use crate::body::Received;
 use crate::held::held;
 use crate::json::response;
+use crate::limit::StreamPlace;
 use crate::request_log::About;
 use crate::{Refused, long};
 
@@ -113,12 +114,14 @@ async fn follow_task<B: Backend>(
     State(doors): State<Doors<B>>,
     caller: SentBy,
     TaskId(id): TaskId,
+    place: Result<StreamPlace, Refused>,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
+    let place = place.map_err(|refused| refused::of(&id)(refused.into()))?;
     let stretch = events::Stretch::read(&uri, &headers).map_err(refused::of(&id))?;
     let task = doors.task(&caller.0, &id).await?;
-    Ok(events::stream(doors, task, stretch))
+    Ok(events::stream(doors, task, stretch, place))
 }
 
 /// Writes the task in its current state.

@@ -1,6 +1,8 @@
 //! Every key of one value, with the values that it takes. The file, the environment, `config show` and the suggestions
 //! use this list, so that a new key is one entry.
 
+mod limits;
+
 use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
 
 use super::kind::{Kind, STORE_PREFIX, Value, store_path};
@@ -28,19 +30,13 @@ const HOUR: u64 = 3_600;
 const DAY: u64 = 24 * HOUR;
 const YEAR: u64 = 365 * DAY;
 
-/// Largest body, in bytes. An input is a 32-bit range within its document, and a quarter of that is more than memory
-/// should hold anyway.
-const BODY_BYTES_MAX: u64 = 1 << 30;
-/// Largest limit in bytes: more than any machine has. It only keeps sums from overflowing.
-const BYTES_MAX: u64 = 1 << 50;
-
 pub(super) const LOG_LEVELS: [&str; 5] = ["off", "error", "warn", "info", "debug"];
 const LOG_FORMATS: [&str; 2] = ["text", "json"];
 
 pub(super) const SECTIONS: [Section; 3] = [
     Section { name: "server", keys: &SERVER },
     Section { name: "store", keys: &STORE },
-    Section { name: "limits", keys: &LIMITS },
+    Section { name: "limits", keys: &limits::LIMITS },
 ];
 
 static SERVER: [Key<Config>; 10] = [
@@ -147,93 +143,6 @@ static STORE: [Key<Config>; 4] = [
     },
 ];
 
-static LIMITS: [Key<Config>; 12] = [
-    Key {
-        name: "jobs",
-        about: "Most jobs that have not ended. Over it requests are refused with 429.",
-        kind: Kind::Whole(100_000_000),
-        get: |config| Some(Value::count(config.limits.jobs_max)),
-        set: |config, value| config.limits.jobs_max = value.whole_usize(),
-    },
-    Key {
-        name: "jobs_per_work",
-        about: "Most jobs of one work that have not ended; half of `jobs` if not set.",
-        kind: Kind::Whole(100_000_000),
-        get: |config| config.limits.jobs_per_work_max.map(Value::count),
-        set: |config, value| config.limits.jobs_per_work_max = Some(value.whole_usize()),
-    },
-    Key {
-        name: "jobs_per_agent",
-        about: "Most jobs that only one agent can take; half of `jobs` if not set.",
-        kind: Kind::Whole(100_000_000),
-        get: |config| config.limits.jobs_per_agent_max.map(Value::count),
-        set: |config, value| config.limits.jobs_per_agent_max = Some(value.whole_usize()),
-    },
-    Key {
-        name: "waiting",
-        about: "Most requests that wait to be committed.",
-        kind: Kind::Whole(10_000_000),
-        get: |config| Some(Value::count(config.limits.waiting_max)),
-        set: |config, value| config.limits.waiting_max = value.whole_usize(),
-    },
-    Key {
-        name: "waiting_bytes",
-        about: "Most bytes of the requests that wait to be committed.",
-        kind: Kind::Whole(BYTES_MAX),
-        get: |config| Some(Value::count(config.limits.waiting_bytes_max)),
-        set: |config, value| config.limits.waiting_bytes_max = value.whole_usize(),
-    },
-    Key {
-        name: "body_bytes",
-        about: "Largest body, in bytes.",
-        kind: Kind::Whole(BODY_BYTES_MAX),
-        get: |config| Some(Value::count(config.limits.body_bytes_max)),
-        set: |config, value| config.limits.body_bytes_max = value.whole_usize(),
-    },
-    Key {
-        name: "bodies_bytes",
-        about: "Most bytes of all bodies that are being read at one time.",
-        kind: Kind::Whole(BYTES_MAX),
-        get: |config| Some(Value::count(config.limits.bodies_bytes_max)),
-        set: |config, value| config.limits.bodies_bytes_max = value.whole_usize(),
-    },
-    Key {
-        name: "connections",
-        about: "Most connections at one time.",
-        kind: Kind::Whole(1_000_000),
-        get: |config| Some(Value::count(config.limits.connections_max)),
-        set: |config, value| config.limits.connections_max = value.whole_usize(),
-    },
-    Key {
-        name: "header_seconds",
-        about: "Longest time in which the head of a request must arrive.",
-        kind: Kind::Seconds(HOUR),
-        get: |config| Some(Value::Time(config.limits.header_time_max)),
-        set: |config, value| config.limits.header_time_max = value.time(),
-    },
-    Key {
-        name: "body_seconds",
-        about: "Longest time in which a body must arrive.",
-        kind: Kind::Seconds(HOUR),
-        get: |config| Some(Value::Time(config.limits.body_time_max)),
-        set: |config, value| config.limits.body_time_max = value.time(),
-    },
-    Key {
-        name: "write_seconds",
-        about: "Longest time for which a caller may read nothing of an answer.",
-        kind: Kind::Seconds(HOUR),
-        get: |config| Some(Value::Time(config.limits.write_time_max)),
-        set: |config, value| config.limits.write_time_max = value.time(),
-    },
-    Key {
-        name: "store_bytes",
-        about: "Largest size of the database, in bytes. Over it new work is refused with 503.",
-        kind: Kind::Whole(BYTES_MAX),
-        get: |config| config.limits.store_bytes_max.map(Value::Whole),
-        set: |config, value| config.limits.store_bytes_max = Some(value.whole()),
-    },
-];
-
 /// The keys of an agent that can be read independently. `name`, `contract`, `run` and `work` depend on each other and
 /// are read by hand.
 pub(super) static AGENT: [Key<Agent>; 7] = [
@@ -313,6 +222,11 @@ mod tests {
                 store_bytes_max: Some(7),
                 jobs_per_work_max: Some(8),
                 jobs_per_agent_max: Some(9),
+                connections_per_address: Some(10),
+                requests_per_address: Some(11),
+                requests_per_token: Some(12),
+                failures_per_address: Some(13),
+                streams_per_caller: Some(14),
                 ..Default::default()
             },
             ..Config::default()

@@ -207,6 +207,7 @@ async fn check(agent: &MessageAgent) -> Health {
 #[cfg(test)]
 mod tests {
     use crosspoint_contracts::message::Presence;
+    use crosspoint_http::call::AnswerRoom;
 
     use super::agent::Plan;
     use super::*;
@@ -225,7 +226,7 @@ mod tests {
             carry: true,
             told: 0,
         };
-        Arc::new(MessageAgent::new(plan, "server", &Arc::from([]), None))
+        Arc::new(MessageAgent::new(plan, "server", &Arc::from([]), &AnswerRoom::new(0), None))
     }
 
     #[tokio::test]

@@ -12,7 +12,7 @@ use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_exchange::outgoing::{self, AgentOptions, Outgoing};
 use crosspoint_exchange::trace::Trace;
-use crosspoint_http::call::{Http, Unanswered};
+use crosspoint_http::call::{AnswerRoom, Http, Unanswered};
 use reqwest::StatusCode;
 use uuid::Uuid;
 
@@ -39,7 +39,7 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    pub(super) fn new(settled: &config::Agent, remote: &config::Remote, server: &str) -> Agent {
+    pub(super) fn new(settled: &config::Agent, remote: &config::Remote, server: &str, answers: &AnswerRoom) -> Agent {
         let options = AgentOptions {
             contract: remote.spoken.contract,
             agent: settled.name.clone(),
@@ -51,7 +51,7 @@ impl Agent {
         };
         let answer_bytes_max = usize::try_from(settled.output_bytes_max).unwrap_or(usize::MAX);
         Agent {
-            http: Http::new(&remote.url, remote.token.as_ref().map(Token::reveal)),
+            http: Http::new(&remote.url, remote.token.as_ref().map(Token::reveal), answers),
             options,
             answer_bytes_max,
             silence: settled.silence,

@@ -16,6 +16,7 @@ use crosspoint_engine::store::Found;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
 use crosspoint_http::event_stream::{KEEP_ALIVE_PERIOD, keep_alive, last_seen, response};
+use crosspoint_http::limit::StreamPlace;
 use crosspoint_http::query::events;
 use futures_util::stream;
 
@@ -29,6 +30,7 @@ pub(super) async fn follow_job(
     State(app): State<App>,
     who: Who,
     Id(id): Id,
+    place: StreamPlace,
     uri: Uri,
     headers: HeaderMap,
 ) -> Result<Response, Refused> {
@@ -42,7 +44,7 @@ pub(super) async fn follow_job(
         let (bytes, room) = next(&app, &mut follow, asked.only_past).await?;
         Some((bytes, (app, follow, room)))
     });
-    Ok(response(events))
+    Ok(response(events, place))
 }
 
 /// Returns the next bytes of the stream, or `None` at its end.

@@ -11,7 +11,7 @@ use axum::extract::State;
 use axum::http::header::{CONTENT_TYPE, HeaderValue};
 use axum::response::Response;
 use crosspoint_engine::runtime::{Distribution, Numbers};
-use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::refusal::{Limit, Refusal};
 use crosspoint_http::Refused;
 use crosspoint_http::tally::Tally;
 
@@ -22,7 +22,7 @@ use crate::deliver;
 pub(super) async fn measure(State(app): State<App>) -> Result<Response, Refused> {
     // Sizes of files and similar values are asked of the system, which must not block a serving thread.
     let looking = tokio::task::spawn_blocking(move || {
-        text(&app.engine().numbers(), &app.deliveries().numbers(), process::look(), app.0.site.tally())
+        text(&app.engine().numbers(), &app.deliveries().numbers(), process::look(), &limited(&app))
     });
     let mut response = Response::new(Body::from(looking.await.map_err(|_| Refusal::internal())?));
     let kind = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
@@ -30,14 +30,25 @@ pub(super) async fn measure(State(app): State<App>) -> Result<Response, Refused>
     Ok(response)
 }
 
-fn text(numbers: &Numbers, owed: &[deliver::Numbers], process: Process, tally: &Tally) -> String {
+/// What is counted of requests and of the limits that were reached.
+struct Limited<'t> {
+    tally: &'t Tally,
+    /// How many answers of agents had to wait for room.
+    answers_waited: u64,
+}
+
+fn limited(app: &App) -> Limited<'_> {
+    Limited { tally: app.0.site.tally(), answers_waited: app.0.side.answers.waits() }
+}
+
+fn text(numbers: &Numbers, owed: &[deliver::Numbers], process: Process, limited: &Limited<'_>) -> String {
     let mut page = Page::default();
     jobs(&mut page, numbers);
     attempts(&mut page, numbers);
     commits(&mut page, numbers);
     agents(&mut page, numbers);
     callers(&mut page, owed);
-    requests(&mut page, tally);
+    requests(&mut page, limited);
     of_process(&mut page, process);
     page.0
 }
@@ -145,15 +156,17 @@ fn callers(page: &mut Page, numbers: &[deliver::Numbers]) {
     }
 }
 
-fn requests(page: &mut Page, tally: &Tally) {
+fn requests(page: &mut Page, limited: &Limited<'_>) {
     let mut requests = page.counter("crosspoint_http_requests_total", "Requests answered.");
-    for (route, status, count) in tally.requests() {
+    for (route, status, count) in limited.tally.requests() {
         let status = status.map_or_else(|| "other".to_owned(), |status| status.to_string());
         requests.line(&[("method", route.method), ("route", route.path), ("status", &status)], count);
     }
-    let help = "Requests that were refused, or connections that were closed, because a limit was reached; `foreign`: not meant for this server.";
+    let help = "Requests that were refused, connections that were closed, or answers that waited, because a limit was reached; `foreign`: not meant for this server.";
     let mut refusals = page.counter("crosspoint_refusals_total", help);
-    for (limit, count) in tally.refusals() {
+    for (limit, count) in limited.tally.refusals() {
+        // Answers of agents wait, and are counted where they do.
+        let count = if limit == Limit::AnswersBytes { limited.answers_waited } else { count };
         refusals.line(&[("limit", limit.name())], count);
     }
 }

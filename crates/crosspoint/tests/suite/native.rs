@@ -3,10 +3,11 @@
 mod api;
 mod callers;
 mod documents;
+mod each_address;
 mod life;
 mod limits;
 mod log;
-mod metrics;
+pub(crate) mod metrics;
 pub(crate) mod openapi;
 mod output;
 mod overload;

@@ -2,6 +2,7 @@
 
 pub(crate) mod agent;
 mod agent_answers;
+mod answer_room;
 mod breaks;
 mod callers;
 mod door;

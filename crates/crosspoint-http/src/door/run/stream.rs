@@ -21,10 +21,15 @@ use futures_util::stream;
 use super::{CONTRACT, locate, refuse, written};
 use crate::door::Doors;
 use crate::event_stream::{self, KEEP_ALIVE_PERIOD};
+use crate::limit::StreamPlace;
 use crate::refusal_document;
 
 /// Answers with the stream of a run.
-pub(crate) fn response<B: Backend>(doors: Doors<B>, run: Admitted<B::Job>) -> Result<Response, Refusal> {
+pub(crate) fn response<B: Backend>(
+    doors: Doors<B>,
+    run: Admitted<B::Job>,
+    place: StreamPlace,
+) -> Result<Response, Refusal> {
     let now = run.job.now();
     let job = B::Job::snapshot(&now);
     let request_id = run.beside.known_as.as_deref().unwrap_or(job.request_id);
@@ -32,10 +37,11 @@ pub(crate) fn response<B: Backend>(doors: Doors<B>, run: Admitted<B::Job>) -> Re
     let writer = StreamWriter::new(request_id, job.work).map_err(|_| Refusal::internal())?;
     let telling = Telling { doors, run, writer, last_told: LastTold::default(), began: None, over: false, room: None };
     // RUN-6.3: the connection is closed after the last piece.
-    let mut response = event_stream::response(stream::unfold(telling, |mut telling| async move {
+    let pieces = stream::unfold(telling, |mut telling| async move {
         let bytes = telling.next().await?;
         Some((bytes, telling))
-    }));
+    });
+    let mut response = event_stream::response(pieces, place);
     locate(&mut response, &job);
     Ok(response)
 }

@@ -23,6 +23,7 @@ use super::CONTRACT;
 use super::refused::status_word;
 use crate::door::Doors;
 use crate::event_stream::{KEEP_ALIVE_PERIOD, keep_alive, last_seen, response};
+use crate::limit::StreamPlace;
 use crate::{long, query};
 
 /// Where a stream begins and ends.
@@ -39,13 +40,18 @@ impl Stretch {
     }
 }
 
-pub(crate) fn stream<B: Backend>(doors: Doors<B>, task: B::Job, Stretch { after, only_past }: Stretch) -> Response {
+pub(crate) fn stream<B: Backend>(
+    doors: Doors<B>,
+    task: B::Job,
+    Stretch { after, only_past }: Stretch,
+    place: StreamPlace,
+) -> Response {
     let following = Following { doors, task, after, only_past, shown: None, room: None };
     let events = stream::unfold(following, |mut following| async move {
         let bytes = following.next().await?;
         Some((bytes, following))
     });
-    response(events)
+    response(events, place)
 }
 
 struct Following<B: Backend> {

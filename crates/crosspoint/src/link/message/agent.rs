@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crosspoint_contracts::Contract;
 use crosspoint_engine::id::JobId;
 use crosspoint_exchange::outgoing::AgentOptions;
-use crosspoint_http::call::{Endpoint, Http};
+use crosspoint_http::call::{AnswerRoom, Endpoint, Http};
 use reqwest::Url;
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
@@ -90,10 +90,11 @@ impl MessageAgent {
         plan: Plan,
         server: &str,
         agent_types: &Arc<[Box<str>]>,
+        answers: &AnswerRoom,
         before: Option<&MessageAgent>,
     ) -> MessageAgent {
         let push = plan.url.as_ref().map(|url| {
-            let http = Http::new(url, plan.token.as_ref().map(Token::reveal));
+            let http = Http::new(url, plan.token.as_ref().map(Token::reveal), answers);
             let endpoint = http.endpoint(PATH);
             Push { http, endpoint }
         });

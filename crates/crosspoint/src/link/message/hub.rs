@@ -13,6 +13,7 @@ use crosspoint_contracts::{Kind, Report};
 use crosspoint_engine::core::Member;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::{Engine, Link};
+use crosspoint_http::call::AnswerRoom;
 use tokio::sync::{Notify, mpsc, oneshot};
 
 use super::agent::{MessageAgent, Plan};
@@ -36,6 +37,8 @@ pub(crate) struct Hub {
     agent_types: Arc<[Box<str>]>,
     /// Where chunks of long output are put together.
     spool: std::path::PathBuf,
+    /// Room for the answers of agents that messages are pushed to.
+    answers: AnswerRoom,
     agents: RwLock<BTreeMap<Arc<str>, Arc<MessageAgent>>>,
     conversations: Mutex<BTreeMap<JobId, Talk>>,
     /// Tells that a conversation has begun.
@@ -92,7 +95,7 @@ pub(super) struct Begun {
 
 impl Hub {
     /// Makes what the agents of this configuration need.
-    pub(crate) fn new(config: &config::Config) -> Arc<Hub> {
+    pub(crate) fn new(config: &config::Config, answers: AnswerRoom) -> Arc<Hub> {
         let configured = config.agents.iter().filter_map(|agent| agent.agent_type.clone());
         // A caller without a token says by its name who it is, in the place of a type.
         let callers = config.callers.iter().map(|caller| caller.name.clone());
@@ -104,6 +107,7 @@ impl Hub {
             server: config.server.name.clone(),
             agent_types: types.into(),
             spool: config.data.join(steps::DIRECTORY),
+            answers,
             agents: RwLock::default(),
             conversations: Mutex::default(),
             begun: Notify::new(),
@@ -189,7 +193,7 @@ impl Hub {
     fn link(self: &Arc<Hub>, plan: Plan) -> Arc<dyn Link> {
         let mut agents = self.agents.write().unwrap_or_else(PoisonError::into_inner);
         let before = agents.get(&plan.name).map(|before| &**before);
-        let agent = Arc::new(MessageAgent::new(plan, &self.server, &self.agent_types, before));
+        let agent = Arc::new(MessageAgent::new(plan, &self.server, &self.agent_types, &self.answers, before));
         agents.insert(agent.name.clone(), agent.clone());
         drop(agents);
         Arc::new(Message { agent, hub: self.clone() })

@@ -176,7 +176,9 @@ impl Stream {
                     self.bytes += bytes.len() as u64;
                     reports.heard();
                     // What came before a limit was passed counts.
-                    self.reader.push(&bytes, &mut events).err().map(Over::from)
+                    let over = self.reader.push(&bytes, &mut events).err().map(Over::from);
+                    self.answer.keeps(self.reader.held_bytes());
+                    over
                 }
                 Ok(None) => Some(self.reader.finish(&mut events).err().map_or(Over::Ended, Over::from)),
                 // An event that is whole except for its last line may be the outcome.
@@ -270,6 +272,7 @@ impl Stream {
                 if self.reader.push(&bytes, &mut events).is_err() {
                     return false;
                 }
+                self.answer.keeps(self.reader.held_bytes());
                 for event in events.drain(..) {
                     self.meaning(event);
                 }

@@ -23,10 +23,10 @@ const BYTES: &str = "application/octet-stream";
 const NOTHING: &str = "";
 
 /// Statuses that can answer any request, because they concern its connection, its head or the server.
-const ALWAYS: [u16; 4] = [403, 408, 500, 503];
+const ALWAYS: [u16; 7] = [403, 408, 414, 429, 431, 500, 503];
 
 /// Those among them that are answered before the path was read, and so have our own shape at every door.
-const BEFORE_THE_PATH: [u16; 2] = [408, 503];
+const BEFORE_THE_PATH: [u16; 3] = [408, 429, 503];
 
 /// One method of one path. Its id is the name of its handler.
 pub(super) struct Operation {
@@ -302,8 +302,10 @@ fn refused(status: u16, shape: Option<Make>, schemas: &mut SchemaGenerator) -> V
         408 => "The request did not arrive in time; nothing was done.",
         409 => "It contradicts what there is.",
         413 => "The body is longer than `[limits] body_bytes`.",
+        414 => "The address is longer than `[limits] url_bytes`.",
         416 => "There are no bytes in the range; `Content-Range` says how many there are.",
-        429 => "There are as many jobs, or agents, as there may be; nothing was done.",
+        429 => "There is as much as there may be, of jobs or agents, or of this address or caller; nothing was done.",
+        431 => "The headers are longer than `[limits] header_bytes`.",
         500 => "A fault of ours; whether the request was carried out is not known.",
         503 => "Something is full, cannot be written, or about to stop; `repeat` says whether to send it again.",
         504 => "It has not ended within `[server] sync_wait_seconds`, and goes on; the same request again joins it.",
