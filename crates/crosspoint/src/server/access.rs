@@ -7,7 +7,9 @@
 //! Whose jobs a caller sees is decided by [`Who::sees`], and by the doors, which look for work of one caller alone.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{FromRequestParts, MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
@@ -23,6 +25,7 @@ use crosspoint_engine::wall_clock;
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 use crosspoint_http::Refused;
+use crosspoint_http::limit::{CallerKey, Peer};
 
 use super::App;
 use super::openapi;
@@ -197,20 +200,63 @@ pub(super) async fn check(State(app): State<App>, path: MatchedPath, mut request
         Method::HEAD => "GET",
         ref method => method.as_str(),
     };
-    let access = app.access();
     // An endpoint that says nothing is for those who administer the server.
-    let needs = access.needs.get(&(method, path.as_str())).copied().unwrap_or(Needs::Admin);
-    match access.admit(needs, request.headers()) {
+    let needs = app.access().needs.get(&(method, path.as_str())).copied().unwrap_or(Needs::Admin);
+    match app.who(needs, &request) {
         Ok(who) => {
             request.extensions_mut().insert(who.caller());
+            if let Some(name) = who.name() {
+                request.extensions_mut().insert(CallerKey(key_of(name)));
+            }
             request.extensions_mut().insert(who);
             next.run(request).await
         }
-        Err(status) if needs == Needs::Sender => {
-            request.extensions_mut().insert(Who::Unknown(status));
-            next.run(request).await
+        Err(refusal) => Refused::from(refusal).into_response(),
+    }
+}
+
+/// Returns the number by which somebody with a token is counted.
+fn key_of(name: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
+}
+
+impl App {
+    /// Returns who asks, within what addresses and tokens may ask for.
+    fn who(&self, needs: Needs, request: &Request) -> Result<Who, Refusal> {
+        let (site, now) = (&self.0.site, Instant::now());
+        let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Local);
+        if needs != Needs::Nothing && request.headers().contains_key(AUTHORIZATION) {
+            site.may_authenticate(peer, now)?;
         }
-        Err(status) => Refused::from(Refusal::unauthenticated("", status)).into_response(),
+        match self.access().admit(needs, request.headers()) {
+            Ok(who) => {
+                if let Some(name) = who.name() {
+                    site.take_request_with(key_of(name), peer, now)?;
+                }
+                Ok(who)
+            }
+            Err(status) => {
+                if is_guess(status) {
+                    site.failed_to_authenticate(peer, now);
+                }
+                match needs {
+                    Needs::Sender => Ok(Who::Unknown(status)),
+                    Needs::Nothing | Needs::Caller | Needs::Agent | Needs::Either | Needs::Admin => {
+                        Err(Refusal::unauthenticated("", status))
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a token that was refused may have been guessed.
+fn is_guess(status: TokenStatus) -> bool {
+    match status {
+        TokenStatus::Malformed | TokenStatus::Unknown | TokenStatus::Expired | TokenStatus::Revoked => true,
+        TokenStatus::Missing | TokenStatus::WrongAgent | TokenStatus::WrongScope => false,
     }
 }
 

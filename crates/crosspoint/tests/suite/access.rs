@@ -4,4 +4,5 @@ mod audit;
 mod commands;
 mod endpoints;
 mod own_jobs;
+mod rates;
 mod start;
