@@ -8,9 +8,10 @@ use crosspoint_contracts::time::Time;
 use crosspoint_engine::audit::Act;
 use crosspoint_engine::core::Batch;
 use crosspoint_engine::grant::{Digest, Former, Grant, Role, Unusable};
+use crosspoint_engine::job::Job;
 use crosspoint_engine::keys::Salt;
 use crosspoint_engine::runtime::{Engine, Ungranted};
-use crosspoint_engine::store::{Readers, Store};
+use crosspoint_engine::store::{Filter, Readers, Store};
 use crosspoint_engine::wall_clock;
 
 use crate::rows::NOW;
@@ -44,10 +45,13 @@ pub(crate) fn audited(mut batch: Batch) -> Batch {
     batch
 }
 
-/// Everything that a store holds of grants and of the audit.
+/// Everything that a store holds of grants and of the audit. Every job in it was accepted by a batch of [`audited`].
 pub(crate) fn who(readers: &Readers) -> String {
     let audit = readers.audit(0).expect("it can be read");
     assert_eq!((audit.unread, audit.next), (Vec::new(), None));
+    let jobs = readers.list(&Filter { limit: 10_000, ..Filter::default() }).expect("they can be read").jobs;
+    let is_told = |job: &Job| audit.rows.iter().filter(|row| row.entry.job == Some(job.id())).count() == 1;
+    assert!(jobs.iter().all(is_told), "every job has its entry");
     format!("{:?}\n{:?}", readers.grants().expect("they can be read"), audit.rows)
 }
 
