@@ -4,7 +4,8 @@
 //! in, and the tables of digests that exist for common words are of no use against it. A grant is never removed and its
 //! name is never given again, so that the jobs of one caller never become those of another.
 //!
-//! Everything here is pure: whether a token is good depends on the grants and the time that is given.
+//! Everything here is pure: whether a token is good depends on the grants and the time that is given. That is the system
+//! time, and a clock that jumps moves none of the times of a grant: operators mean a date, not a length.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +21,10 @@ use subtle::ConstantTimeEq;
 use crate::keys::Salt;
 
 /// Longest name of a grant in bytes.
-pub const NAME_BYTES_MAX: usize = 128;
+pub const NAME_BYTES_MAX: usize = 200;
+
+/// Longest name of an agent in bytes that a grant may be for.
+pub const AGENT_BYTES_MAX: usize = 512;
 
 /// Most grants that there may be. They are all in memory.
 pub const GRANTS_MAX: usize = 100_000;
@@ -139,6 +143,11 @@ impl Role {
             Role::Agent(name) => Some(name),
             Role::Caller | Role::Admin => None,
         }
+    }
+
+    /// Whether a grant may have this role.
+    pub fn is_sound(&self) -> bool {
+        self.agent().is_none_or(|name| (1..=AGENT_BYTES_MAX).contains(&name.len()))
     }
 
     /// Returns the role with this word; `None` if there is none, or if the agent is missing or too much.

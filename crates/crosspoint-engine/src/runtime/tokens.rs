@@ -33,7 +33,8 @@ pub struct Token(String);
 /// Why a grant was not created or changed.
 #[derive(Debug)]
 pub enum Ungranted {
-    /// The name is empty, longer than [`grant::NAME_BYTES_MAX`], or has a space, a slash or a control character in it.
+    /// The name is empty, longer than [`grant::NAME_BYTES_MAX`], or has a space, a slash or a control character in it;
+    /// or the agent's name is empty or longer than [`grant::AGENT_BYTES_MAX`].
     BadName,
     /// A grant has, or once had, this name.
     NameTaken,
@@ -102,7 +103,7 @@ impl Engine {
         role: Role,
         expires_in: Option<Duration>,
     ) -> Result<(Arc<Grant>, Token), Ungranted> {
-        if !grant::is_name(name) {
+        if !grant::is_name(name) || !role.is_sound() {
             return Err(Ungranted::BadName);
         }
         let token = Token::new()?;

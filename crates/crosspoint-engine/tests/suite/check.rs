@@ -35,9 +35,15 @@ fn gone() -> crosspoint_contracts::reply::Failed {
     crosspoint_contracts::reply::Failed::of(Failure::Internal, Dispatched::Yes)
 }
 
-/// Rows that this version never writes: a token of a role that there is not, and an act that there is not.
-const TOKEN: &str = "INSERT INTO token(name, role, digest, created_at) VALUES ('t', 'owner', zeroblob(32), 1)";
-const ACT: &str = "INSERT INTO audit(at, who, act) VALUES (1, 'ann', 'sing')";
+/// Rows that no version writes: works and a policy that are not whole, a number below zero, a role and an act that do
+/// not exist.
+const UNREADABLE: [&str; 5] = [
+    "INSERT INTO member(name, contract, works, policy, lease) VALUES ('a', 'pull', '[\"dig\"', '{}', 1)",
+    "INSERT INTO member(name, contract, works, policy, lease) VALUES ('a', 'pull', '[]', '{}', 1)",
+    "UPDATE agent SET failures = -1",
+    "INSERT INTO token(name, role, digest, created_at) VALUES ('t', 'owner', zeroblob(32), 1)",
+    "INSERT INTO audit(at, who, act) VALUES (1, 'ann', 'sing')",
+];
 
 /// Number of jobs in the store: done, eventful, running, failed.
 const JOBS: u64 = 4;
@@ -146,21 +152,10 @@ async fn every_kind_of_damage_is_named_with_its_job() {
     let (_, found) = findings(&scratch);
     assert_eq!(found.iter().map(|finding| finding.flaw).collect::<Vec<_>>(), [Flaw::Meta]);
     flaws.insert(Flaw::Meta);
-    let member = |works: &str, policy: &str| {
-        format!(
-            "INSERT INTO member(name, contract, works, policy, lease) VALUES ('a', 'pull', '{works}', '{policy}', 1)"
-        )
-    };
-    for sql in [
-        member("[\"dig\"", "{}"),
-        member("[]", "{}"),
-        "UPDATE agent SET failures = -1".to_owned(),
-        TOKEN.to_owned(),
-        ACT.to_owned(),
-    ] {
+    for sql in UNREADABLE {
         let scratch = copy(&whole);
         damage(&scratch, "INSERT INTO agent VALUES ('a', 0, 'closed', 0, NULL) ON CONFLICT DO NOTHING");
-        damage(&scratch, &sql);
+        damage(&scratch, sql);
         let (_, found) = findings(&scratch);
         assert_eq!(found.iter().map(|finding| finding.flaw).collect::<Vec<_>>(), [Flaw::Unreadable], "{sql}");
     }

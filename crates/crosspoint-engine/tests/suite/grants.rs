@@ -8,9 +8,10 @@ use crosspoint_contracts::time::Time;
 use crosspoint_engine::audit::Act;
 use crosspoint_engine::core::Batch;
 use crosspoint_engine::grant::{Digest, Former, Grant, Role, Unusable};
+use crosspoint_engine::job::Job;
 use crosspoint_engine::keys::Salt;
 use crosspoint_engine::runtime::{Engine, Ungranted};
-use crosspoint_engine::store::{Readers, Store};
+use crosspoint_engine::store::{Fault, Filter, Readers, Store};
 use crosspoint_engine::wall_clock;
 
 use crate::rows::NOW;
@@ -44,10 +45,13 @@ pub(crate) fn audited(mut batch: Batch) -> Batch {
     batch
 }
 
-/// Everything that a store holds of grants and of the audit.
+/// Everything that a store holds of grants and of the audit. Every job in it was accepted by a batch of [`audited`].
 pub(crate) fn who(readers: &Readers) -> String {
     let audit = readers.audit(0).expect("it can be read");
     assert_eq!((audit.unread, audit.next), (Vec::new(), None));
+    let jobs = readers.list(&Filter { limit: 10_000, ..Filter::default() }).expect("they can be read").jobs;
+    let is_told = |job: &Job| audit.rows.iter().filter(|row| row.entry.job == Some(job.id())).count() == 1;
+    assert!(jobs.iter().all(is_told), "every job has its entry");
     format!("{:?}\n{:?}", readers.grants().expect("they can be read"), audit.rows)
 }
 
@@ -123,6 +127,8 @@ async fn a_name_is_given_once_and_what_cannot_be_used_is_not_rotated() {
     let revoked = engine.revoke_token(None, "ann").await.expect("it is revoked");
     assert!(matches!(create("ann", None).await, Err(Ungranted::NameTaken)), "also of one that was revoked");
     assert!(matches!(create("an n", None).await, Err(Ungranted::BadName)));
+    let nameless = engine.create_token(None, "carl", Role::Agent("".into()), None).await;
+    assert!(matches!(nameless, Err(Ungranted::BadName)));
     let rotate = async |name| engine.rotate_token(None, name, HOUR).await.map(drop);
     assert!(matches!(rotate("ann").await, Err(Ungranted::Unusable(Unusable::Revoked))));
     assert!(matches!(rotate("bob").await, Err(Ungranted::Unusable(Unusable::Expired))));
@@ -176,5 +182,29 @@ async fn what_is_not_on_disk_is_not_published() {
     let readers = Readers::open(&scratch.database()).expect("it opens");
     let acts: Vec<Act> = readers.audit(0).expect("it can be read").rows.iter().map(|row| row.entry.act).collect();
     assert_eq!(acts, [Act::TokenCreate, Act::TokenRevoke]);
+    stop(engine).await;
+}
+
+/// Where there is no room, the core is not made anew at once: what it decided last must not be seen.
+#[tokio::test]
+async fn a_grant_for_which_there_is_no_room_is_not_published() {
+    let scratch = Scratch::new();
+    let engine = Engine::start(stage::bounded(&scratch, Vec::new(), 1)).expect("it starts");
+    // Entries of this name fill the store.
+    let who: Arc<str> = "r".repeat(8_000).into();
+    let mut tokens = 0;
+    let fault = loop {
+        match engine.create_token(Some(&who), &format!("t{tokens}"), Role::Caller, None).await {
+            Ok(_) => tokens += 1,
+            Err(Ungranted::Fault(fault)) => break fault,
+            Err(other) => panic!("{other:?}"),
+        }
+        assert!(tokens < 1_000, "it must come to an end");
+    };
+    assert!(matches!(*fault, Fault::Full { .. }), "{fault}");
+    assert_eq!((engine.grants().len(), engine.grants().get(&format!("t{tokens}"))), (tokens, None));
+    let readers = Readers::open(&scratch.database()).expect("it opens");
+    assert_eq!(readers.grants().expect("they can be read").len(), tokens);
+    assert_eq!(readers.audit(0).expect("it can be read").rows.len(), tokens, "each has its entry");
     stop(engine).await;
 }

@@ -96,25 +96,7 @@ impl World {
                 self.follows(id.seq(), heard, batch, seen).map_err(wrong)?;
                 Ok(reply)
             }
-            Command::TakeUp(id) => {
-                let cause = self.model.hears_take_up(id.seq());
-                let takes = matches!(cause, Cause::Started);
-                let reply = self.core.apply(letter, now, batch);
-                self.absorb_job(id.seq(), &cause, batch, seen).map_err(wrong)?;
-                let work = self.model.jobs.get(&id.seq()).map(|job| job.request.work.clone());
-                // A health check that was under way when a process was killed is made again.
-                self.expect_checks(batch, seen, |model, agent| {
-                    let is_taker =
-                        model.known[agent] && model.specs[agent].works.iter().any(|one| Some(one) == work.as_ref());
-                    takes && is_taker && model.fuses[agent] == Fuse::Checking
-                })
-                .map_err(wrong)?;
-                self.do_effects(batch, seen).map_err(wrong)?;
-                if takes {
-                    self.count("taken up");
-                }
-                Ok(reply)
-            }
+            Command::TakeUp(id) => self.take_up(id.seq(), letter, now, batch, seen).map_err(wrong),
             Command::Rest => {
                 self.model.resting = true;
                 Ok(self.core.apply(letter, now, batch))
@@ -133,6 +115,31 @@ impl World {
                 Ok(self.core.apply(letter, now, batch))
             }
         }
+    }
+
+    fn take_up(
+        &mut self,
+        seq: Seq,
+        letter: &Command,
+        now: Time,
+        batch: &mut Batch,
+        seen: &mut Seen,
+    ) -> Result<Reply, String> {
+        let cause = self.model.hears_take_up(seq);
+        let takes = matches!(cause, Cause::Started);
+        let reply = self.core.apply(letter, now, batch);
+        self.absorb_job(seq, &cause, batch, seen)?;
+        let work = self.model.jobs.get(&seq).map(|job| job.request.work.clone());
+        // A health check that was under way when a process was killed is made again.
+        self.expect_checks(batch, seen, |model, agent| {
+            let is_taker = model.known[agent] && model.specs[agent].works.iter().any(|one| Some(one) == work.as_ref());
+            takes && is_taker && model.fuses[agent] == Fuse::Checking
+        })?;
+        self.do_effects(batch, seen)?;
+        if takes {
+            self.count("taken up");
+        }
+        Ok(reply)
     }
 
     /// Takes in what followed from an event of a job.

@@ -239,6 +239,7 @@ impl World {
             self.round()?;
         }
         self.callers.calm();
+        self.tokens.calm();
         self.members_calm();
         for index in 0..self.specs.len() {
             let name = self.specs[index].name.clone();
