@@ -217,3 +217,39 @@ impl Site {
         self.0.requests.fetch_sub(1, Ordering::AcqRel);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OTHER: Peer = Peer::Address(std::net::IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1)));
+    const HERE: Peer = Peer::Address(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+
+    fn site() -> Site {
+        let plan =
+            Plan { limits: Limits::default(), routes: Vec::new(), ours: Ours::new("127.0.0.1:0", &[]), doors: &[] };
+        Site::new(plan)
+    }
+
+    #[test]
+    fn a_token_is_good_for_so_many_requests_from_other_machines() {
+        let (site, now) = (site(), Instant::now());
+        let taken = |token, peer| (0..5_000).filter(|_| site.take_request_with(token, peer, now).is_ok()).count();
+        assert_eq!((taken(1, OTHER), taken(2, OTHER), taken(3, HERE)), (2_000, 2_000, 5_000));
+        let refusal = site.take_request_with(1, OTHER, now).expect_err("it is one too many");
+        assert_eq!((refusal.limit(), refusal.retry_seconds()), (Some(Limit::RequestsPerToken), Some(1)));
+    }
+
+    #[test]
+    fn an_address_that_fails_too_often_has_to_wait() {
+        let (site, now) = (site(), Instant::now());
+        for _ in 0..10 {
+            assert!(site.may_authenticate(OTHER, now).is_ok());
+            site.failed_to_authenticate(OTHER, now);
+            site.failed_to_authenticate(HERE, now);
+        }
+        let refusal = site.may_authenticate(OTHER, now).expect_err("it failed too often");
+        assert_eq!((refusal.limit(), refusal.retry_seconds()), (Some(Limit::FailuresPerAddress), Some(60)));
+        assert!(site.may_authenticate(HERE, now).is_ok() && site.may_authenticate(Peer::Local, now).is_ok());
+    }
+}
