@@ -121,6 +121,8 @@ pub(crate) struct Store {
     pub(crate) retention_jobs: u64,
     /// Days for which ended jobs are kept in any case, whatever their number.
     pub(crate) retention_min_days: f64,
+    /// How long entries of the audit are kept; 0 is for ever.
+    pub(crate) audit_days: f64,
 }
 
 /// `[limits]`
@@ -234,16 +236,21 @@ impl Config {
                 waiting_bytes_max: self.limits.waiting_bytes_max,
             },
             retention: self.store.retention(),
-            audit_age: Some(audit::AGE_DEFAULT),
+            audit_age: self.store.audit_age(),
             mode,
             judge: (!self.schemas.works().is_empty()).then(|| self.schemas.clone() as Arc<dyn runtime::Judge>),
         }
     }
 }
 
+const DAY_SECONDS: f64 = 86_400.0;
+
 impl Store {
+    fn audit_age(&self) -> Option<Duration> {
+        (self.audit_days > 0.0).then(|| Duration::from_secs_f64(self.audit_days * DAY_SECONDS))
+    }
+
     fn retention(&self) -> Rule {
-        const DAY_SECONDS: f64 = 86_400.0;
         let age = (self.retention_days > 0.0).then(|| Duration::from_secs_f64(self.retention_days * DAY_SECONDS));
         let age_min = Duration::from_secs_f64(self.retention_min_days * DAY_SECONDS);
         Rule { age, jobs: (self.retention_jobs > 0).then_some(self.retention_jobs), age_min }
@@ -321,6 +328,7 @@ impl Default for Store {
             retention_days: 30.0,
             retention_jobs: 10_000_000,
             retention_min_days: 1.0,
+            audit_days: audit::AGE_DEFAULT.as_secs_f64() / DAY_SECONDS,
         }
     }
 }

@@ -112,7 +112,7 @@ static SERVER: [Key<Config>; 10] = [
     },
 ];
 
-static STORE: [Key<Config>; 4] = [
+static STORE: [Key<Config>; 5] = [
     Key {
         name: "url",
         about: "The database.",
@@ -133,6 +133,13 @@ static STORE: [Key<Config>; 4] = [
         kind: Kind::Count(1_000_000_000),
         get: |config| Some(Value::Whole(config.store.retention_jobs)),
         set: |config, value| config.store.retention_jobs = value.whole(),
+    },
+    Key {
+        name: "audit_days",
+        about: "How long it is kept who did what; 0 keeps it for ever.",
+        kind: Kind::Days(100 * 365),
+        get: |config| Some(Value::Days(config.store.audit_days)),
+        set: |config, value| config.store.audit_days = value.days(),
     },
     Key {
         name: "retention_min_days",

@@ -31,7 +31,7 @@ pub(crate) struct Server {
     /// Where it listens: on a free port, unless it must be found again.
     listen: String,
     /// The token with which the API is asked where no other is given.
-    operator: Option<String>,
+    pub(crate) operator: Option<String>,
 }
 
 /// What a server answered.
@@ -217,18 +217,6 @@ impl Server {
         let shown = bearer.iter().map(|bearer| ("authorization", bearer.as_str()));
         let headers: Vec<(&str, &str)> = headers.iter().copied().chain(shown).collect();
         exchange(self.address(), method, path, &headers, body)
-    }
-
-    /// Makes a token for whoever runs the tests, who asks the API with it from now on. The server has callers with
-    /// tokens, so it is made while the server is away.
-    pub(crate) fn operated(mut self) -> Server {
-        self.stop();
-        let mut command =
-            crate::support::program::crosspoint(&["token", "create", "tests", "--for", "admin", "--data"]);
-        let token = crate::support::program::stdout(command.arg(self.data()));
-        self.operator = Some(token.trim().to_owned());
-        self.restart();
-        self
     }
 
     pub(crate) fn get(&self, path: &str) -> Answer {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::support::program::{crosspoint, stdout};
 use crate::support::server::{Answer, Server};
 
 /// Makes a token, as somebody with this token; without one on a server that is still open.
@@ -31,4 +32,17 @@ pub(crate) fn with(server: &Server, token: Option<&str>, method: &str, path: &st
     let bearer = token.map(|token| format!("Bearer {token}"));
     let headers: Vec<(&str, &str)> = bearer.iter().map(|value| ("authorization", value.as_str())).collect();
     server.request(method, path, &headers, body.as_bytes())
+}
+
+impl Server {
+    /// Makes a token for whoever runs the tests, who asks the API with it from now on. The server has callers with
+    /// tokens, so it is made while the server is away.
+    pub(crate) fn operated(mut self) -> Server {
+        self.stop();
+        let mut command = crosspoint(&["token", "create", "tests", "--for", "admin", "--data"]);
+        let token = stdout(command.arg(self.data()));
+        self.operator = Some(token.trim().to_owned());
+        self.restart();
+        self
+    }
 }
