@@ -4,8 +4,8 @@
 //! in, and the tables of digests that exist for common words are of no use against it. A grant is never removed and its
 //! name is never given again, so that the jobs of one caller never become those of another.
 //!
-//! Everything here is pure: whether a token is good depends on the grants and the time that is given. That is the system
-//! time, and a clock that jumps moves none of the times of a grant: operators mean a date, not a length.
+//! Everything here is pure: whether a token is good depends on the grants and the time that is given. That is the
+//! system time, and a clock that jumps moves none of the times of a grant: operators mean a date, not a length.
 
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,5 @@
-//! Every endpoint that is described, with every sort of token. The description is compared with the router elsewhere, so
-//! a new endpoint is tried here without a line of its own.
+//! Every endpoint that is described, with every sort of token. The description is compared with the router elsewhere,
+//! so a new endpoint is tried here without a line of its own.
 
 use serde_json::{Value, json};
 
