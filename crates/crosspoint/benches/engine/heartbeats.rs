@@ -62,31 +62,34 @@ async fn register(address: &str, agent: usize) {
     let body = format!(
         r#"{{"agent_id":"crowd-{agent:04}","agent_type":"code","supported_versions":["1.0"],"work_types":["crowd-{work}"],"base_url":"http://127.0.0.1:9"}}"#
     );
-    post(address, "/api/agent/register", &body, "200").await;
+    let mut stream = TcpStream::connect(address).await.expect("the server is there");
+    post(&mut stream, "/api/agent/register", &body, "200").await;
 }
 
-/// Sends a heartbeat in every period. The agents do so one after the other, and not all at once.
+/// Sends a heartbeat in every period, on a connection that is kept. The agents do so one after the other, and not all
+/// at once.
 async fn beat(address: String, agent: usize, begin: Instant, extent: Extent) {
     let offset = extent.beat.mul_f64(agent as f64 / extent.agents as f64);
     let mut ticks = tokio::time::interval_at(begin + offset, extent.beat);
+    ticks.tick().await;
+    let mut stream = TcpStream::connect(address).await.expect("the server is there");
     for number in 0_u64.. {
-        ticks.tick().await;
+        if number > 0 {
+            ticks.tick().await;
+        }
         let id = format!("{agent:08x}-0002-4000-8000-{number:012x}");
         let body = format!(
             r#"{{"protocol_version":"1.0","message_id":"{id}","from_agent":"code","to_agent":"orchestrator","timestamp":"2026-01-19T04:21:04Z","trace_id":"{id}","request_id":"{id}","type":"work_status","payload":{{"agent_id":"crowd-{agent:04}","agent_type":"code","status":"online","current_task_id":null,"resources":{{"cpu_percent":12,"gpu_vram_mb":0}},"timestamp":"2026-01-19T04:21:04Z"}},"x_custom_fields":{{}}}}"#
         );
-        post(&address, "/api/agent/message", &body, "204").await;
+        post(&mut stream, "/api/agent/message", &body, "204").await;
     }
 }
 
-/// Posts on a connection of its own: the server closes connections that are idle for as long as agents are between two
-/// heartbeats.
-async fn post(address: &str, path: &str, body: &str, status: &str) {
+async fn post(stream: &mut TcpStream, path: &str, body: &str, status: &str) {
     let request = format!(
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     );
-    let mut stream = TcpStream::connect(address).await.expect("the server is there");
     stream.write_all(request.as_bytes()).await.expect("it can be sent");
     let mut answer = Vec::new();
     while !answer.windows(4).any(|four| four == b"\r\n\r\n") {

@@ -52,7 +52,11 @@ async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<(Bytes,
     let wait = if only_past { Duration::ZERO } else { KEEP_ALIVE_PERIOD };
     let found = tokio::select! {
         found = follow.next(Instant::now() + wait) => found,
-        () = app.stopping().cancelled() => return None,
+        // What has happened until the server stops is told.
+        () = app.stopping().cancelled() => match follow.next(Instant::now()).await {
+            Ok(None) => return None,
+            found => found,
+        },
     };
     match found {
         Ok(Some(entry)) => match whole(app, follow, entry).await {
