@@ -77,7 +77,10 @@ async fn on_port(server: &Server) -> Result<TcpListener, Unheard> {
     if !server.insecure && !addresses.iter().all(is_ours_alone) {
         return Err(Unheard::Exposed);
     }
-    Ok(retrying::with_address(|| TcpListener::bind(&*addresses)).await?)
+    let listener = retrying::with_address(|| TcpListener::bind(&*addresses)).await?;
+    // The runtime has the system queue 128 connections: a burst of one caller would keep all others out for a second.
+    rustix::net::listen(&listener, local::BACKLOG).map_err(io::Error::from)?;
+    Ok(listener)
 }
 
 impl Address {
