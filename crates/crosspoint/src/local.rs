@@ -31,7 +31,7 @@ pub(crate) const SERVER_SOCKET: &str = "server.sock";
 pub(crate) const SCHEME: &str = "unix:";
 
 /// Most connections that may wait to be accepted, if the system allows that number.
-const BACKLOG: i32 = 4096;
+pub(crate) const BACKLOG: i32 = 4096;
 
 /// The file of a socket. Dropping this value removes the file.
 #[derive(Debug)]

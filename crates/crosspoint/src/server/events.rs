@@ -50,21 +50,14 @@ pub(super) async fn follow_job(
 /// Returns the next bytes of the stream, or `None` at its end.
 async fn next(app: &App, follow: &mut Follow, only_past: bool) -> Option<(Bytes, Option<TextRoom>)> {
     let wait = if only_past { Duration::ZERO } else { KEEP_ALIVE_PERIOD };
-    let found = tokio::select! {
-        found = follow.next(Instant::now() + wait) => found,
-        // What has happened until the server stops is told.
-        () = app.stopping().cancelled() => match follow.next(Instant::now()).await {
-            Ok(None) => return None,
-            found => found,
-        },
-    };
-    match found {
+    // A server that stops ends this wait. What has happened until then is told.
+    match follow.next(Instant::now() + wait).await {
         Ok(Some(entry)) => match whole(app, follow, entry).await {
             Ok((entry, room)) => Some((written(&entry, &violations(app, follow, &entry).await), room)),
             // The caller that reconnects asks for this event again.
             Err(_) => None,
         },
-        Ok(None) if only_past || follow.is_done() => None,
+        Ok(None) if only_past || follow.is_done() || app.stopping().is_cancelled() => None,
         Ok(None) => Some((keep_alive(), None)),
         Err(fault) => {
             tracing::error!(error = %fault, "a stream of events ends early");

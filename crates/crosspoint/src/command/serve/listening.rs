@@ -83,7 +83,10 @@ async fn on_port(server: &Server, may_be_closed: bool) -> Result<(TcpListener, b
     if is_exposed && !may_be_closed {
         return Err(Unheard::Exposed);
     }
-    Ok((retrying::with_address(|| TcpListener::bind(&*addresses)).await?, is_exposed))
+    let listener = retrying::with_address(|| TcpListener::bind(&*addresses)).await?;
+    // The runtime has the system queue 128 connections: a burst of one caller would keep all others out for a second.
+    rustix::net::listen(&listener, local::BACKLOG).map_err(io::Error::from)?;
+    Ok((listener, is_exposed))
 }
 
 impl Address {

@@ -19,7 +19,7 @@ const SENT_MIB: usize = 8;
 const DOCUMENT_HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n";
 
 /// The room for answers, in MiB, and most memory of the server: an idle one, the room, and the one answer that may go
-/// on without room, a few times over while they are gathered. Without the room it is 400 MiB.
+/// on without room, a few times over while they are gathered. Without a limit it is over 400 MiB.
 const ROOM_MIB: usize = 8;
 const MEMORY_MAX_MIB: u64 = 192;
 
