@@ -7,7 +7,7 @@
 //! - [`streams`]: the place of one event stream;
 //! - [`head`]: how long the head of a request may be.
 //!
-//! What is remembered of an address is bounded ([`recent`]): a caller may have a million of them.
+//! What is remembered of an address is bounded (`recent`): a caller may have a million of them.
 
 pub mod failures;
 pub mod head;
