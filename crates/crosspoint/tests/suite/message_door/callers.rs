@@ -25,21 +25,22 @@ fn a_caller_without_a_token_is_known_by_its_name_and_told() {
 
 #[test]
 fn a_request_of_none_of_the_callers_warns_that_nobody_is_told() {
-    let server = Server::configured(&(sample("echo", "dig", "") + CALLERS));
-    let request = asking("dig", &json!({}));
+    let server = Server::configured(&(sample("echo", "dig", "") + &sample("ask", "approve", "") + CALLERS));
+    // Work that waits for a person has not ended when its request is answered.
+    let request = asking("approve", &json!({}));
     let said = server.say(&request);
     let warned = warnings(&said.document);
     assert_eq!((said.status, warned.len()), (202, 1), "{:?}", said.answer);
     assert!(warned[0].starts_with("MSG-17.4: `from_agent` is not the name of a [[caller]]"), "{warned:?}");
     // A caller that waits has its answer there.
     assert_eq!(warnings(&server.outcome_of(&asking("dig", &json!({}))).document), Vec::<String>::new());
-    let alone = Server::configured(&sample("echo", "dig", ""));
+    let alone = Server::configured(&sample("ask", "approve", ""));
     assert_eq!(warnings(&alone.say(&request).document), Vec::<String>::new(), "where nobody is told, nothing is said");
 }
 
 #[test]
 fn a_misspelled_member_is_kept_with_a_warning() {
-    let server = Server::configured(&sample("echo", "dig", ""));
+    let server = Server::configured(&sample("ask", "dig", ""));
     let mut request = asking("dig", &json!({}));
     let payload = request["payload"].as_object_mut().expect("an object");
     payload.remove("parameters");
