@@ -49,7 +49,7 @@ class Door(BaseHTTPRequestHandler):
 
     def log_message(self, *_): pass
 
-    def answer(self, status, document=None):  # Nobody is there to be answered if the work was cancelled.
+    def answer(self, status, document=None):  # The server may have left if the work was cancelled.
         body = json.dumps(document).encode() if document else b""
         self.send_response(status)
         self.send_header("Content-Length", str(len(body)))

@@ -1,4 +1,4 @@
-//! The word that somebody may have meant.
+//! The known word that is nearest to a misspelled one.
 
 /// Returns the known word that the writer of a word may have meant.
 pub fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {

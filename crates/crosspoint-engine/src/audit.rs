@@ -2,7 +2,7 @@
 //!
 //! An entry is written in the commit of the act itself, so that there is neither an act without its entry nor an entry
 //! without its act. It holds ids and names, never content. An act that is refused leaves no entry, and neither does one
-//! that nobody is named for. Entries are appended, never changed, and removed only when they are old enough.
+//! without a named holder of a token. Entries are appended, never changed, and removed only when they are old enough.
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,8 @@
 //! Grants: who may come in with which token, and as what.
 //!
-//! A token is known by its digest alone: SHA-256 over the store's salt and the token. A copy of the store lets nobody
-//! in, and the tables of digests that exist for common words are of no use against it. A grant is never removed and its
-//! name is never given again, so that the jobs of one caller never become those of another.
+//! A token is known by its digest alone: SHA-256 over the store's salt and the token. A copy of the store opens no
+//! door, and the tables of digests that exist for common words are of no use against it. A grant is never removed and
+//! its name is never given again, so that the jobs of one caller never become those of another.
 //!
 //! Everything here is pure: whether a token is good depends on the grants and the time that is given. That is the
 //! system time, and a clock that jumps moves none of the times of a grant: operators mean a date, not a length.
@@ -88,7 +88,7 @@ pub enum Unusable {
 pub struct Grants {
     by_name: BTreeMap<Arc<str>, Arc<Grant>>,
     /// The grant of each digest, present or former. The search is not in constant time, which does no harm: what is
-    /// searched for is a salted digest, and nobody can choose the bytes of one.
+    /// searched for is a salted digest, and a client cannot choose the bytes of one.
     by_digest: BTreeMap<[u8; 32], Arc<str>>,
     /// The roles of all grants, also of those that are no longer usable.
     roles: BTreeSet<Role>,

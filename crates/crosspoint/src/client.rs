@@ -137,7 +137,7 @@ impl Client {
             Found::Left(data) => Some(data.as_path()),
             Found::Named | Found::Embedded(_) => None,
         };
-        // A server in this process is asked by nobody else, and asks for no token.
+        // A server in this process is reached by this command alone, and asks for no token.
         let token = if let Found::Embedded(_) = found { None } else { token::presented(data)? };
         Ok(Client { line: address.line(token)?, address, found })
     }

@@ -22,7 +22,7 @@ use crate::job::{Job, State};
 use crate::machine::{self, Event};
 use crate::policy::Policy;
 
-/// The engine, in the hands of somebody who is named in the audit.
+/// The engine, in the hands of the holder of a token, who is named in the audit.
 #[derive(Clone, Copy)]
 pub struct Acting<'e> {
     pub(super) engine: &'e Engine,
@@ -35,50 +35,50 @@ impl Engine {
         Acting { engine: self, by: Some(who) }
     }
 
-    /// Returns what somebody does with the engine, who may not be known.
+    /// Returns what a client does with the engine; `by` is the name of its token, if it showed one.
     pub fn acting<'e>(&'e self, by: Option<&'e Arc<str>>) -> Acting<'e> {
         Acting { engine: self, by }
     }
 
-    /// Returns what is done without anybody being named, and without an entry in the audit.
-    pub(super) fn by_nobody(&self) -> Acting<'_> {
+    /// Returns what is done without a name, and without an entry in the audit.
+    pub(super) fn unnamed(&self) -> Acting<'_> {
         Acting { engine: self, by: None }
     }
 
     /// Accepts a request. When it returns, the job is on disk.
     pub async fn submit(&self, new: NewJob) -> Result<Submitted, Unaccepted> {
-        self.by_nobody().submit(new).await
+        self.unnamed().submit(new).await
     }
 
     /// Stops a job. A job that was cancelled already stays so.
     pub async fn cancel(&self, id: JobId) -> Result<Arc<Job>, Denied> {
-        self.by_nobody().cancel(id).await
+        self.unnamed().cancel(id).await
     }
 
     /// Answers the question that a job waits with.
     pub async fn answer(&self, id: JobId, answer: Body) -> Result<Arc<Job>, Denied> {
-        self.by_nobody().answer(id, answer).await
+        self.unnamed().answer(id, answer).await
     }
 
     /// Submits a job that has ended once more, as a new job. `key` keeps this from happening twice. A job that waits
     /// for an operator is itself begun again.
     pub async fn retry(&self, id: JobId, key: Option<Box<str>>) -> Result<Result<Submitted, Unaccepted>, Denied> {
-        self.by_nobody().retry(id, key).await
+        self.unnamed().retry(id, key).await
     }
 
     /// Stops or resumes giving an agent new work.
     pub async fn drain(&self, name: &str, drained: bool) -> Result<AgentView, Denied> {
-        self.by_nobody().drain(name, drained).await
+        self.unnamed().drain(name, drained).await
     }
 
     /// Opens an agent's breaker until an operator closes it, or closes it.
     pub async fn set_breaker(&self, name: &str, open: bool) -> Result<AgentView, Denied> {
-        self.by_nobody().set_breaker(name, open).await
+        self.unnamed().set_breaker(name, open).await
     }
 
     /// Forgets an agent that joined and will not come back. Returns the agent as it was.
     pub async fn forget(&self, name: &str) -> Result<AgentView, Unjoined> {
-        self.by_nobody().forget(name).await
+        self.unnamed().forget(name).await
     }
 }
 

@@ -268,7 +268,7 @@ impl Committer {
                         // before that.
                         let _ = self.engine.published().post(self.core.jobs().cloned());
                     }
-                    // Whoever learns from this batch that commits work again may ask for something at once.
+                    // A client that learns from this batch that commits work again may ask for something at once.
                     self.engine.published().set_fault(None);
                     self.released(batch, commands.into_iter().zip(replies).collect());
                     return Ok(());

@@ -37,7 +37,7 @@ pub(super) fn all(connection: &Connection) -> rusqlite::Result<Vec<Grant>> {
 }
 
 impl Readers {
-    /// Returns all grants. Their digests let nobody in.
+    /// Returns all grants. Their digests are no tokens.
     pub fn grants(&self) -> Result<Vec<Grant>, Fault> {
         // An older store has none.
         self.read(|connection| if open::has_table(connection, "token")? { all(connection) } else { Ok(Vec::new()) })

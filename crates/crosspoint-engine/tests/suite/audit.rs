@@ -1,4 +1,4 @@
-//! The audit: every act by somebody has one entry, in its own commit, and nothing else has one.
+//! The audit: every act of a named holder of a token has one entry, in its own commit, and nothing else has one.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ async fn submit(engine: &Engine, who: &Arc<str>, new: NewJob) -> Watch {
 }
 
 #[tokio::test]
-async fn what_is_done_by_somebody_is_written_with_ids_and_names() {
+async fn what_the_holder_of_a_token_does_is_written_with_ids_and_names() {
     let scratch = Scratch::new();
     let engine = start(&scratch);
     let (ann, root): (Arc<str>, Arc<str>) = ("ann".into(), "root".into());
@@ -100,7 +100,7 @@ async fn what_is_done_by_somebody_is_written_with_ids_and_names() {
 }
 
 #[tokio::test]
-async fn what_is_refused_or_done_by_nobody_leaves_no_entry() {
+async fn what_is_refused_or_done_without_a_token_leaves_no_entry() {
     let scratch = Scratch::new();
     let engine = start(&scratch);
     let (ann, gone) = (Arc::from("ann"), JobId::new(crosspoint_engine::id::Seq(77), NOW, 1));
@@ -113,12 +113,12 @@ async fn what_is_refused_or_done_by_nobody_leaves_no_entry() {
     assert!(by.cancel(gone).await.is_err());
     assert!(by.answer(id, Body::trusted("1".to_owned())).await.is_err());
     assert!(by.retry(gone, None).await.is_err());
-    assert!(by.drain("nobody", true).await.is_err());
-    assert!(by.set_breaker("nobody", true).await.is_err());
-    assert!(by.forget("nobody").await.is_err());
+    assert!(by.drain("missing", true).await.is_err());
+    assert!(by.set_breaker("missing", true).await.is_err());
+    assert!(by.forget("missing").await.is_err());
     assert!(by.forget("echo").await.is_err(), "it is configured");
-    assert!(by.rotate_token("nobody", DAY).await.is_err());
-    assert!(by.revoke_token("nobody").await.is_err());
+    assert!(by.rotate_token("missing", DAY).await.is_err());
+    assert!(by.revoke_token("missing").await.is_err());
     assert!(by.create_token("an n", Role::Caller, None).await.is_err());
     engine.create_token(None, "ann", Role::Caller, None).await.expect("it is created");
     assert!(by.create_token("ann", Role::Caller, None).await.is_err(), "the name is taken");

@@ -18,7 +18,7 @@ pub fn works(agents: &[Agent]) -> String {
     listed(&sorted(agents), ALL)
 }
 
-/// Lists the same for somebody who asked for another work, and first the one that was perhaps meant.
+/// Lists the same for a caller that asked for another work, and first the one that was perhaps meant.
 pub fn works_like(agents: &[Agent], asked: &str) -> String {
     let works = sorted(agents);
     let is_short = |work: &&str| work.len() <= COMPARED_BYTES_MAX;

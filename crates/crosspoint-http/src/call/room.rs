@@ -58,7 +58,7 @@ impl AnswerRoom {
 }
 
 impl Taken {
-    /// Says that so many more bytes are in memory.
+    /// Says that this many more bytes are in memory.
     pub(super) fn add(&mut self, bytes: usize) {
         self.held += bytes;
     }

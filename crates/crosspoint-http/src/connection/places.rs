@@ -52,8 +52,8 @@ impl Places {
         )
     }
 
-    /// Turns a caller away whose address has as many connections as it may. Nobody waits for that: an address that
-    /// connects faster than it can be told is not told.
+    /// Turns a caller away whose address has as many connections as it may. The accept loop does not wait for that: an
+    /// address that connects faster than it can be told is not told.
     pub(super) fn refuse_address(&self, stream: Stream, site: &Site, most: usize) {
         site.tally().refused(Limit::ConnectionsPerAddress);
         if let Ok(permit) = self.of_address.clone().try_acquire_owned() {

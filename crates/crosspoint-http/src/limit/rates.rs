@@ -1,4 +1,4 @@
-//! How many requests each key may send: so many in a second on average, and a burst of two seconds' worth at once.
+//! How many requests each key may send: an average in a second, and a burst of two seconds' worth at once.
 //!
 //! A key is an address or a token. It is remembered by one moment: until when the requests so far would have taken if
 //! they had come evenly. A request is fine unless that moment is too far ahead.

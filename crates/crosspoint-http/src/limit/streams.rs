@@ -1,4 +1,4 @@
-//! The places of event streams: each caller has only so many.
+//! The places of event streams: each caller has a limited number.
 //!
 //! A place is taken before the request is carried out, so that a caller without one has no job either. The stream keeps
 //! it until the caller has everything or has left.

@@ -29,8 +29,8 @@ Examples:
   crosspoint token rotate upstream --overlap 1h
   crosspoint token revoke upstream
 
-With the first token for a caller or for admin the server is closed: whoever asks for anything but its health needs a
-token. Commands find theirs in CROSSPOINT_TOKEN, in the file that CROSSPOINT_TOKEN_FILE names, or in the file \"token\" of
+With the first token for a caller or for admin the server is closed: every request but those for its health, schemas
+and description needs a token. Commands find theirs in CROSSPOINT_TOKEN, in the file that CROSSPOINT_TOKEN_FILE names, or in the file \"token\" of
 the data directory. A token is printed once, and only a digest of it is kept.")]
 pub(crate) struct Token {
     #[command(subcommand)]
@@ -57,7 +57,7 @@ Examples:
   crosspoint token create infra-key --for agent --agent infra-1
 
 A caller sees the jobs that were submitted with its token, and no others. A name is given once and for all, so that
-nobody inherits another's jobs.")]
+no later token inherits its jobs.")]
 pub(crate) struct TokenCreate {
     /// What it is called; a caller's jobs are found by this name
     #[arg(value_name = "NAME", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
@@ -265,7 +265,7 @@ async fn show(client: &Client, arguments: &TokenList) -> Result<Exit> {
     }
     if page.tokens.is_empty() {
         render::note(
-            "there are no tokens: whoever reaches the server may do everything; crosspoint token create --help",
+            "there are no tokens: every client that reaches the server may do everything; crosspoint token create --help",
         );
         return Ok(Exit::Fine);
     }

@@ -78,7 +78,7 @@ impl Tables<'_> {
             .collect()
     }
 
-    /// Once one caller has a token, nobody is believed without one: a caller that has none could do nothing.
+    /// Once one caller has a token, every request needs one: a caller that has none could do nothing.
     fn without_token(&self) -> Vec<Problem> {
         let has_token = |at: &usize| self.loaded.caller_lines[*at].contains_key(TOKEN_FILE);
         let callers = 0..self.loaded.config.callers.len();

@@ -161,7 +161,7 @@ impl Line {
         matches!(self.places.get(&id), Some(Place::Out { .. }))
     }
 
-    /// So many jobs that have ended are owed. If the line knows of fewer, the others are in the store.
+    /// This many jobs that have ended are owed. If the line knows of fewer, the others are in the store.
     pub(super) fn expect(&mut self, owed: u64) {
         self.live.retain(|id| self.places.contains_key(id));
         self.left |= ((self.places.len() - self.live.len()) as u64) < owed;

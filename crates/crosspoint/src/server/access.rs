@@ -1,7 +1,7 @@
 //! Who asks, and whether they may: the one place where tokens are looked at (MSG-13).
 //!
-//! As long as no caller and nobody who administers the server has a token, the server is open: it listens on the
-//! loopback, and whoever reaches it may do everything, except speak for an agent that has a token. With the first such
+//! As long as neither a caller nor an administrator has a token, the server is open: it listens on the loopback, and
+//! every client that reaches it may do everything, except speak for an agent that has a token. With the first such
 //! token it is closed: whatever is not said to need nothing needs a token that is for it.
 //!
 //! Whose jobs a caller sees is decided by [`Who::sees`], and by the doors, which look for work of one caller alone.
@@ -45,7 +45,7 @@ pub(crate) enum Needs {
     Either,
     /// The same, where a refusal repeats what the message said: the endpoint refuses, once it has read the message.
     Sender,
-    /// The token of somebody who administers the server.
+    /// The token of an administrator.
     Admin,
 }
 
@@ -79,16 +79,16 @@ impl Needs {
 pub(super) enum Who {
     /// Anybody: the server is open.
     Anyone {
-        /// Whether a token came with the request, which nobody here knows.
+        /// Whether a token came with the request that is not one of this server's.
         is_strange: bool,
     },
-    /// Somebody with a token.
+    /// The holder of a token.
     Known(Identity),
-    /// Somebody whom only an endpoint that says so may answer: this is wrong with the token.
+    /// A sender whose token is wrong in this way. Only endpoints that need [`Needs::Sender`] see it, and refuse it.
     Unknown(TokenStatus),
 }
 
-/// Somebody with a token.
+/// The holder of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Identity {
     pub(super) name: Arc<str>,
@@ -215,7 +215,7 @@ pub(super) async fn check(State(app): State<App>, path: MatchedPath, mut request
     }
 }
 
-/// Returns the number by which somebody with a token is counted.
+/// Returns the number by which the holder of a token is counted.
 fn key_of(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
@@ -287,10 +287,10 @@ impl Who {
         }
     }
 
-    /// Returns who is named where it matters that somebody did it, also while the server is open. No token has this
+    /// Returns the name for acts that are on record while the server is open, too. It has a space, so it is no token's
     /// name.
-    pub(super) fn name_or_nobody(&self) -> Arc<str> {
-        self.name().cloned().unwrap_or_else(|| "nobody known".into())
+    pub(super) fn name_or_no_token(&self) -> Arc<str> {
+        self.name().cloned().unwrap_or_else(|| "no token".into())
     }
 
     /// Returns who is named in the record of what was done.

@@ -85,6 +85,7 @@ fn document(operations: &[Operation]) -> Value {
 
 /// Describes the tokens of agents and callers.
 fn token() -> Value {
-    let description = "The token of a caller, of an agent, or of somebody who administers the server; what is listed is what it must be for.";
+    let description =
+        "The token of a caller, of an agent, or of an administrator; what is listed is what it must be for.";
     json!({ "type": "http", "scheme": "bearer", "description": description })
 }

@@ -35,7 +35,7 @@ pub(super) async fn create_token(State(app): State<App>, who: Who, received: Rec
         return Err(Refusal::conflict("a token of this name is in the configuration", hint).at("/name").into());
     }
     let made =
-        app.engine().create_token(Some(&who.name_or_nobody()), &wanted.name, wanted.role, wanted.expires_in).await;
+        app.engine().create_token(Some(&who.name_or_no_token()), &wanted.name, wanted.role, wanted.expires_in).await;
     Ok(shown_once(&made.map_err(|why| ungranted(&why))?))
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn list_tokens(State(app): State<App>) -> Response {
 
 pub(super) async fn revoke_token(State(app): State<App>, who: Who, Name(name): Name) -> Result<Response, Refused> {
     app.is_changeable(&name)?;
-    let grant = app.engine().revoke_token(Some(&who.name_or_nobody()), &name).await.map_err(|why| ungranted(&why))?;
+    let grant = app.engine().revoke_token(Some(&who.name_or_no_token()), &name).await.map_err(|why| ungranted(&why))?;
     let mut out = Vec::new();
     view::push_token(&mut out, &grant.name, &grant.role, Some(&grant), None);
     Ok(response(StatusCode::OK, out))
@@ -68,7 +68,7 @@ pub(super) async fn rotate_token(
 ) -> Result<Response, Refused> {
     let overlap = overlap(&received.bytes)?;
     app.is_changeable(&name)?;
-    let made = app.engine().rotate_token(Some(&who.name_or_nobody()), &name, overlap).await;
+    let made = app.engine().rotate_token(Some(&who.name_or_no_token()), &name, overlap).await;
     Ok(shown_once(&made.map_err(|why| ungranted(&why))?))
 }
 
@@ -143,7 +143,7 @@ fn seconds(
     Ok(Some(Duration::from_secs(seconds.ok_or_else(wrong)?)))
 }
 
-/// Shows a token, which nobody between here and its owner may keep.
+/// Shows a token, which no cache between here and its owner may keep.
 fn shown_once((grant, token): &(Arc<Grant>, Token)) -> Response {
     let mut out = Vec::new();
     view::push_token(&mut out, &grant.name, &grant.role, Some(grant), Some(token.get()));
@@ -155,7 +155,8 @@ fn shown_once((grant, token): &(Arc<Grant>, Token)) -> Response {
 fn ungranted(why: &Ungranted) -> Refusal {
     match why {
         Ungranted::NameTaken => {
-            let hint = "give it another name; a name is given once and for all, so that nobody inherits another's work";
+            let hint =
+                "give it another name; a name is given once and for all, so that no later token inherits its jobs";
             Refusal::conflict("there is, or was, a token of this name", hint).at("/name")
         }
         Ungranted::BadName => {

@@ -38,7 +38,7 @@ fn write(
     }
     writeln!(out, "  data    {}", config.store.path.display())?;
     if is_closed {
-        writeln!(out, "  tokens  whoever asks needs one; crosspoint token list lists them")?;
+        writeln!(out, "  tokens  every request needs one; crosspoint token list lists them")?;
     }
     write_agents(out, engine)?;
     write_callers(out, config)?;

@@ -38,7 +38,7 @@ pub(super) struct Listening {
     pub(super) listener: Listener,
     pub(super) address: Address,
     pub(super) file: Option<SocketFile>,
-    /// Whether other machines reach it, and nobody has allowed that without tokens.
+    /// Whether other machines reach it, and the operator has not allowed that without tokens.
     pub(super) is_exposed: bool,
 }
 

@@ -121,7 +121,7 @@ async fn a_stop_ends_everything_and_keeps_what_is_owed() {
     let began = Instant::now();
     deliveries.close(began + Duration::from_millis(50)).await;
     pull.await.expect("it ends");
-    assert!(began.elapsed() < LONG, "it waits for nobody");
+    assert!(began.elapsed() < LONG, "it does not wait for the recipient");
     assert_eq!(place.owed().await, 1);
     there.leave();
     place.stop().await;

@@ -155,7 +155,7 @@ impl App {
                 let what = "a message about the work came after its outcome";
                 self.engine().record(id, Violation { clause: "ALL-9.3", level: Level::Error, what: what.into() }).await;
             }
-            // What could not be stored is said again, as long as there is somebody to say it to.
+            // What could not be stored is said again, as long as the attempt is under way.
             let is_present = |now: &Arc<Job>| {
                 now.agent.as_ref() == Some(agent) && now.running().is_some_and(|running| running.attempt == attempt)
             };

@@ -20,7 +20,7 @@ pub(super) struct From {
 }
 
 impl From {
-    /// Returns the warning that nobody is told, where others are.
+    /// Returns the warning that no caller is told, where callers are configured.
     pub(super) fn untold(&self, callers: &[config::Caller]) -> Option<String> {
         let is_untold = self.notify.is_none() && !callers.is_empty();
         is_untold.then(|| UNTOLD.to_owned())
@@ -28,7 +28,7 @@ impl From {
 }
 
 /// Callers are configured, and the request is from none of them.
-const UNTOLD: &str = "MSG-17.4: `from_agent` is not the name of a [[caller]], so nobody is told the outcome; write the \
+const UNTOLD: &str = "MSG-17.4: `from_agent` is not the name of a [[caller]], so no caller is told the outcome; write the \
                       caller's name there, or add ?wait=SECONDS, or send the same request again later";
 
 /// MSG-13.4: a token is refused with what is wrong with it, and not with whose it is.

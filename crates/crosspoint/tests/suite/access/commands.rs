@@ -34,7 +34,7 @@ fn a_token_is_made_listed_replaced_and_revoked() {
     assert!(listed.contains("revoked at"), "{listed}");
     let taken = transcript(&mut crosspoint(&["token", "create", "planner", "--for", "caller", "--data", data]));
     assert!(taken.contains("there is, or was, a token of this name"), "{taken}");
-    let unknown = transcript(&mut crosspoint(&["token", "revoke", "nobody", "--data", data]));
+    let unknown = transcript(&mut crosspoint(&["token", "revoke", "missing", "--data", data]));
     assert!(unknown.contains("crosspoint token list"), "{unknown}");
 }
 

@@ -22,7 +22,7 @@ fn endpoints(server: &Server) -> Vec<Endpoint> {
             let path =
                 path.replace("{id}", "01a1e2d0-641e-7000-8000-0005a7fde28e").replace("{file}", "run.request.json");
             // The tokens that are asked with must stay good.
-            let name = if path.starts_with("/api/v1/tokens") { "nobody" } else { "worker" };
+            let name = if path.starts_with("/api/v1/tokens") { "missing" } else { "worker" };
             let path = path.replace("{name}", name) + query(path.as_str());
             all.push(Endpoint { method: method.to_uppercase(), path, needs });
         }
@@ -156,7 +156,7 @@ fn a_server_without_tokens_asks_for_none_and_passes_over_those_of_others() {
         let answer = server.request("GET", "/api/v1/jobs", headers, b"");
         assert_eq!(answer.status, 200, "{answer:?}");
     }
-    // The token of an agent alone closes nothing, but nobody else speaks for that agent.
+    // The token of an agent alone closes nothing, but no other client speaks for that agent.
     let worker = tokens::create(&server, None, &json!({"name": "worker", "for": "agent"}));
     assert_eq!(server.get("/api/v1/jobs").status, 200);
     let joining = json!({"session": "7c9e6679-7425-40de-944b-e07fc1f90ae7", "work": ["dig"]}).to_string();

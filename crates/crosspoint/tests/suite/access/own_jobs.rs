@@ -73,7 +73,7 @@ fn questions(id: &str) -> Vec<(&'static str, String, String)> {
 }
 
 #[test]
-fn nobody_finds_the_work_of_another_by_its_ids() {
+fn no_caller_finds_the_work_of_another_by_its_ids() {
     let two = two();
     let asked = json!({"work": "ask", "input": {}, "request_id": "mine"}).to_string();
     let job = with(&two.server, Some(&two.one), "POST", "/api/v1/jobs", &asked).json();

@@ -63,7 +63,7 @@ token_file = 7
 
 [[caller]]
 name = "typo"
-token_file = "nobody.token"
+token_file = "missing.token"
 "#,
     );
     fs::write(place.path().join("two.token"), "s3cret one").expect("it can be written");

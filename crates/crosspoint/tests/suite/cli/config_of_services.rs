@@ -42,7 +42,7 @@ fn every_mistake_about_an_address_is_named_in_one_go() {
         ("file", "url = \"file:///etc/passwd\""),
         ("password", "url = \"http://me:s3cret@papers.example\""),
         ("query", "url = \"http://papers.example/?key=1\""),
-        ("missing", "url = \"http://papers.example\"\ntoken_file = \"nobody.token\""),
+        ("missing", "url = \"http://papers.example\"\ntoken_file = \"missing.token\""),
         ("two", "url = \"http://papers.example\"\ntoken_file = \"two.token\""),
         ("empty", "url = \"http://papers.example\"\ntoken_file = \"empty.token\""),
         ("long", "url = \"http://papers.example\"\ntoken_file = \"long.token\""),

@@ -24,7 +24,7 @@ fn a_caller_without_a_token_is_known_by_its_name_and_told() {
 }
 
 #[test]
-fn a_request_of_none_of_the_callers_warns_that_nobody_is_told() {
+fn a_request_of_none_of_the_callers_warns_that_no_caller_is_told() {
     let server = Server::configured(&(sample("echo", "dig", "") + &sample("ask", "approve", "") + CALLERS));
     // Work that waits for a person has not ended when its request is answered.
     let request = asking("approve", &json!({}));
@@ -35,7 +35,7 @@ fn a_request_of_none_of_the_callers_warns_that_nobody_is_told() {
     // A caller that waits has its answer there.
     assert_eq!(warnings(&server.outcome_of(&asking("dig", &json!({}))).document), Vec::<String>::new());
     let alone = Server::configured(&sample("ask", "approve", ""));
-    assert_eq!(warnings(&alone.say(&request).document), Vec::<String>::new(), "where nobody is told, nothing is said");
+    assert_eq!(warnings(&alone.say(&request).document), Vec::<String>::new(), "without callers there is no warning");
 }
 
 #[test]

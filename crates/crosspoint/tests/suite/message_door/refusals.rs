@@ -186,7 +186,7 @@ fn an_id_that_is_no_uuid_is_carried_and_the_refusal_says_so() {
 #[test]
 fn polls_and_registrations_have_no_id_that_could_be_missed() {
     let server = Server::start();
-    let poll = server.get("/api/agent/messages?agent=nobody");
+    let poll = server.get("/api/agent/messages?agent=missing");
     let context = &poll.json()["payload"]["error_context"];
     assert_eq!((poll.status, &context["field_name"], &context["clause"]), (404, &json!("agent"), &json!("MSG-14")));
     assert!(context["hint"].as_str().is_some_and(|hint| hint.contains("/api/v1/callers")), "{context}");
@@ -280,7 +280,7 @@ fn a_wrong_method_an_unknown_path_and_a_wrong_query_are_refused_as_errors() {
     for query in ["", "?agent=", "?agent=a&max=0", "?agent=a&max=1001", "?agent=a&wait=x", "?agent=a&more=1"] {
         assert_eq!(said("GET", &format!("/api/agent/messages{query}")).0, 400, "{query}");
     }
-    assert_eq!(said("GET", "/api/agent/messages?agent=nobody").0, 404);
+    assert_eq!(said("GET", "/api/agent/messages?agent=missing").0, 404);
     let key = server.message("", &[("idempotency-key", "é")], PRINTED);
     assert_eq!((key.status, &key.context()["clause"]), (400, &json!("ALL-1")), "{:?}", key.answer);
     assert_eq!(server.job_count(), 0);

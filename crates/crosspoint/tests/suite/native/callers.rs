@@ -198,7 +198,7 @@ fn a_caller_pulls_with_its_own_token_and_acknowledges() {
         assert_eq!(pull("", &token).status, 401);
     }
     assert_eq!(server.get("/api/agent/messages?agent=planner").status, 401);
-    assert_eq!(server.get("/api/agent/messages?agent=nobody").status, 401, "nothing is looked up");
+    assert_eq!(server.get("/api/agent/messages?agent=missing").status, 401, "nothing is looked up");
     let mut acks = Vec::new();
     let result = until("the result comes", || {
         let answer = pull(&format!("&wait=10&max=10&ack={}", acks.join(",")), &bearer("planner"));

@@ -1,5 +1,5 @@
-//! What one address or one caller may have: ten times as much of it is refused, costs little memory, and keeps nobody
-//! else out.
+//! What one address or one caller may have: ten times as much of it is refused, costs little memory, and keeps no other
+//! client out.
 
 use std::io::{BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -62,7 +62,7 @@ fn an_address_has_so_many_connections_and_others_are_served() {
     let told = told.inspect(is_too_much).count();
     assert!(told >= 32, "{told} were told");
     drop(held);
-    // Until then it may be that nobody is told, because so many are.
+    // Until then a refused connection may be closed without an answer: 64 are answered at a time.
     until("there is a place again", || server.try_request("GET", "/health", &[], b"").filter(|it| it.status == 200));
     assert!(refusals(&server, "connections_per_address") >= CROWD as f64);
     assert!(peak_mib(&server) < MEMORY_MAX_MIB, "{} MiB", peak_mib(&server));

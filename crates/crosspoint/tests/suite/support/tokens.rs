@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 use crate::support::program::{crosspoint, stdout};
 use crate::support::server::{Answer, Server};
 
-/// Makes a token, as somebody with this token; without one on a server that is still open.
+/// Makes a token, by a request with the token `by`; without it on a server that is still open.
 pub(crate) fn create(server: &Server, by: Option<&str>, body: &Value) -> String {
     let answer = with(server, by, "POST", "/api/v1/tokens", &body.to_string());
     assert_eq!(answer.status, 200, "{answer:?}");
     answer.json()["token"].as_str().expect("a token").to_owned()
 }
 
-/// Makes a server closed, and returns the token of somebody who administers it.
+/// Makes a server closed, and returns the token of its administrator.
 pub(crate) fn closed(server: &Server) -> String {
     create(server, None, &json!({"name": "ops", "for": "admin"}))
 }
@@ -35,7 +35,7 @@ pub(crate) fn with(server: &Server, token: Option<&str>, method: &str, path: &st
 }
 
 impl Server {
-    /// Makes a token for whoever runs the tests, who asks the API with it from now on. The server has callers with
+    /// Makes a token for admin, with which the tests ask the API from now on. The server has callers with
     /// tokens, so it is made while the server is away.
     pub(crate) fn operated(mut self) -> Server {
         self.stop();
