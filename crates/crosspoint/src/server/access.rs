@@ -162,10 +162,15 @@ impl Access {
 
     /// Decides about a request.
     fn admit(&self, needs: Needs, headers: &HeaderMap) -> Result<Who, TokenStatus> {
-        let presented = presented(headers)?;
         if needs == Needs::Nothing {
             return Ok(Who::Anyone { is_strange: false });
         }
+        let presented = match presented(headers) {
+            Ok(presented) => presented,
+            // What others ask for in front of an open server is nothing to us.
+            Err(_) if needs != Needs::Sender && !self.is_closed() => return Ok(Who::Anyone { is_strange: true }),
+            Err(status) => return Err(status),
+        };
         let Some(token) = presented else {
             return if self.is_closed() { Err(TokenStatus::Missing) } else { Ok(Who::Anyone { is_strange: false }) };
         };
@@ -174,7 +179,6 @@ impl Access {
             Ok(_) => Err(TokenStatus::WrongScope),
             Err(Unusable::Expired) => Err(TokenStatus::Expired),
             Err(Unusable::Revoked) => Err(TokenStatus::Revoked),
-            // What others ask for in front of an open server is nothing to us.
             Err(Unusable::Unknown) if !self.is_closed() => Ok(Who::Anyone { is_strange: true }),
             Err(Unusable::Unknown) => Err(TokenStatus::Unknown),
         }

@@ -101,6 +101,9 @@ fn every_endpoint_asks_for_a_token_of_its_scope() {
         let (right, wrong): (Vec<&String>, Vec<&String>) = match needs.as_str() {
             "nothing" => {
                 assert!(is_let_in(&asked(None)), "{method} {path}");
+                // What a probe presents is not looked at.
+                let answer = server.request(method, path, &[("authorization", "Basic YTpi")], body.as_bytes());
+                assert!(is_let_in(&answer), "{method} {path}: {answer:?}");
                 continue;
             }
             "caller" => (vec![&tokens.caller, &tokens.admin], vec![&tokens.agent]),
@@ -152,7 +155,7 @@ fn an_agent_speaks_for_itself_alone() {
 fn a_server_without_tokens_asks_for_none_and_passes_over_those_of_others() {
     let server = Server::start();
     let strange = "Bearer a7f3d8c2e1b9f4a6c8e2d1b3f4a6c8e2";
-    for headers in [&[][..], &[("authorization", strange)][..]] {
+    for headers in [&[][..], &[("authorization", strange)][..], &[("authorization", "Basic YTpi")][..]] {
         let answer = server.request("GET", "/api/v1/jobs", headers, b"");
         assert_eq!(answer.status, 200, "{answer:?}");
     }
@@ -177,4 +180,20 @@ fn a_token_that_was_replaced_is_good_for_as_long_as_was_said() {
     assert_eq!((asks(&tokens.caller), asks(&second)), (200, 200));
     let third = rotate(&json!({}));
     assert_eq!((asks(&tokens.caller), asks(&second), asks(&third)), (401, 401, 200));
+}
+
+#[test]
+fn an_agent_registers_on_a_closed_server_with_the_token_of_its_name() {
+    let (server, tokens) = server();
+    let register = |token: Option<&str>, name: &str| {
+        let works = ["dig"];
+        let said = json!({"agent_id": name, "agent_type": "code", "supported_versions": ["1.0"], "work_types": works});
+        with(&server, token, "POST", "/api/agent/register", &said.to_string()).status
+    };
+    assert_eq!(register(None, "worker"), 401);
+    assert_eq!(register(Some(&tokens.agent), "another"), 401);
+    assert_eq!(register(Some(&tokens.caller), "worker"), 403);
+    assert_eq!(register(Some(&tokens.agent), "worker"), 200);
+    let poll = |token: Option<&str>| with(&server, token, "GET", "/api/agent/messages?agent=worker", "").status;
+    assert_eq!((poll(None), poll(Some(&tokens.agent))), (401, 200));
 }
