@@ -11,6 +11,7 @@ mod batch;
 mod clock;
 mod command;
 mod driven;
+mod fairness;
 mod grants;
 mod look;
 mod members;

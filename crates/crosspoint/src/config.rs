@@ -134,6 +134,9 @@ pub(crate) struct Limits {
     /// the backlog of one work or agent does not cause jobs of the others to be refused.
     pub(crate) jobs_per_work_max: Option<usize>,
     pub(crate) jobs_per_agent_max: Option<usize>,
+    /// Most jobs of one caller that has a token. A quarter of `jobs_max` if not configured, so that no caller can fill
+    /// the room of a work.
+    pub(crate) jobs_per_caller_max: Option<usize>,
     /// Most requests that wait to be committed.
     pub(crate) waiting_max: usize,
     /// Most bytes of the requests that wait to be committed.
@@ -284,6 +287,7 @@ impl Limits {
         Room {
             of_work: self.jobs_per_work_max.unwrap_or(room.of_work),
             of_agent: self.jobs_per_agent_max.unwrap_or(room.of_agent),
+            of_caller: self.jobs_per_caller_max.unwrap_or(room.of_caller),
             ..room
         }
     }
@@ -339,6 +343,7 @@ impl Default for Limits {
             jobs_max: 200_000,
             jobs_per_work_max: None,
             jobs_per_agent_max: None,
+            jobs_per_caller_max: None,
             waiting_max: 10_000,
             waiting_bytes_max: 64 << 20,
             body_bytes_max: 16 << 20,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::time::Time;
 
+use super::fairness::Fairness;
 use super::{Batch, Core, Effect, Membership, Presence, Rejected, Reply};
 use crate::breaker::{self, Breaker, Doubt};
 use crate::id::Seq;
 use crate::job::{Request, State};
 use crate::machine::Event;
 use crate::policy::Policy;
-use crate::queue::{Takes, is_of_type};
+use crate::queue::{Takes, Turn, is_of_type};
 
 /// An agent, as the operator configured it, or as it joined.
 #[derive(Clone, Debug)]
@@ -67,6 +68,7 @@ pub struct Agent {
     pub waiting: u32,
     /// How often the agent was given a job since the orchestrator was started.
     pub turns: u64,
+    fairness: Fairness,
     pub(super) takes: Vec<Takes>,
 }
 
@@ -114,6 +116,7 @@ impl Core {
             running: 0,
             waiting: 0,
             turns: 0,
+            fairness: Fairness::default(),
             takes: takes_of(&spec),
             spec,
         };
@@ -196,6 +199,7 @@ impl Core {
             State::Waiting { .. } => {
                 if let Some(agent) = agent {
                     agent.waiting = agent.waiting.saturating_add_signed(by);
+                    agent.fairness.count(&job.request.caller, by);
                 }
             }
             State::Queued | State::Retrying { .. } | State::Poisoned | State::Ended(_) => {}
@@ -207,8 +211,9 @@ impl Core {
         while !self.resting
             && let Some((name, seq)) = self.next_match(now)
         {
-            if let Some(agent) = self.agents.get_mut(&name) {
+            if let (Some(agent), Some(live)) = (self.agents.get_mut(&name), self.jobs.get(&seq)) {
                 agent.turns += 1;
+                agent.fairness.served = live.job.request.caller.clone();
             }
             // Every queued job can be started. If one could not, it would come up here again for ever.
             if self.apply_event(seq, Event::Start { agent: name }, now, batch).is_err() {
@@ -223,7 +228,11 @@ impl Core {
         if let Some(suspect) = self.next_suspect(&free, now) {
             return Some(suspect);
         }
-        let next = |agent: &Agent| Some((agent.spec.name.clone(), self.queues.next(agent.takes.iter(), agent.turns)?));
+        let next = |agent: &Agent| {
+            let barred = agent.fairness.barred(agent.spec.waiting_max).collect();
+            let turn = Turn { number: agent.turns, last: &agent.fairness.served, barred };
+            Some((agent.spec.name.clone(), self.queues.next(agent.takes.iter(), &turn)?))
+        };
         free.into_iter().find_map(next)
     }
 }

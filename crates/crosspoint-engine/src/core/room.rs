@@ -43,10 +43,11 @@ pub(super) struct Shares {
 }
 
 impl Room {
-    /// Makes room for `jobs` in all, of which no work, agent or caller takes more than half.
+    /// Makes room for `jobs` in all, of which no work or agent takes more than half. A caller takes at most a quarter,
+    /// so that it cannot fill the room of a work either.
     pub fn of(jobs: usize) -> Room {
         let half = jobs.div_ceil(2);
-        Room { jobs, of_work: half, of_agent: half, of_caller: half }
+        Room { jobs, of_work: half, of_agent: half, of_caller: jobs.div_ceil(4) }
     }
 }
 

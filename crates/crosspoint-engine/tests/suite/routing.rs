@@ -7,7 +7,7 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::request::Priority;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{self, Breaker, FAILURES_MAX, Health, OPEN_FOR};
-use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Mode, Origin, Rejected, Reply, Room, Share};
+use crosspoint_engine::core::{AgentCommand, Batch, Command, Effect, Mode, Origin, Rejected, Reply, Room, Share, Spec};
 use crosspoint_engine::id::Seq;
 use crosspoint_engine::job::{Job, Phase, Request};
 use crosspoint_engine::machine::Event;
@@ -186,6 +186,66 @@ fn the_oldest_goes_every_eighth_time_whatever_keeps_coming() {
     for (before, turn) in turns.iter().enumerate() {
         assert!(*turn <= OLDEST_EVERY * (before as u64 + 1), "after {turn} turns with {before} before it");
     }
+}
+
+fn of_caller(caller: &str, priority: Priority) -> Request {
+    Request { caller: caller.into(), ..with_priority(priority) }
+}
+
+#[test]
+fn a_callers_backlog_does_not_hold_up_the_work_of_another() {
+    let mut town = Town::new(vec![agent("a", &["work"], 1)]);
+    let mut last = town.submit(of_caller("busy", Priority::Urgent));
+    for _ in 0..50 {
+        town.submit(of_caller("busy", Priority::Urgent));
+    }
+    let patient = town.submit(of_caller("calm", Priority::Low));
+    assert_eq!(town.core.ahead_of(&town.job(patient)), 1, "one of the other caller");
+    let mut before = 0;
+    while last != patient {
+        town.finish(last);
+        last = town.dispatched()[0];
+        before += 1;
+    }
+    assert!(before <= 2, "it went as number {before}");
+}
+
+#[test]
+fn an_agent_goes_round_the_callers_whatever_their_works_and_priorities() {
+    let mut town = Town::new(vec![agent("a", &["work", "other"], 1)]);
+    let mut last = town.submit(of_caller("one", Priority::Normal));
+    let mut callers = BTreeMap::from([(last, "one")]);
+    for _ in 0..40 {
+        callers.insert(town.submit(of_caller("one", Priority::Urgent)), "one");
+        callers.insert(town.submit(of_caller("two", Priority::Low)), "two");
+        callers.insert(town.submit(Request { caller: "three".into(), ..request(0, "other") }), "three");
+    }
+    let mut turns = BTreeMap::new();
+    for _ in 0..48 {
+        town.finish(last);
+        last = town.dispatched()[0];
+        *turns.entry(callers[&last]).or_insert(0) += 1;
+    }
+    // Six of the turns go to the oldest job, whosever it is.
+    assert!(turns.values().all(|turns| (14..=20).contains(turns)), "{turns:?}");
+}
+
+#[test]
+fn questions_of_one_caller_leave_places_to_the_others() {
+    let asker = Spec { waiting_max: 4, ..agent("a", &["work"], 1) };
+    let mut town = Town::new(vec![asker]);
+    let busy: Vec<Seq> = (0..5).map(|_| town.submit(of_caller("busy", Priority::Urgent))).collect();
+    for seq in &busy[..3] {
+        town.happens(*seq, ask(1, "which?"));
+    }
+    assert_eq!(town.job(busy[3]).phase(), Phase::Queued, "three of four places are the caller's own");
+    let calm = town.submit(of_caller("calm", Priority::Low));
+    assert_eq!(town.with(calm).as_deref(), Some("a"));
+    town.finish(calm);
+    assert_eq!(town.job(busy[3]).phase(), Phase::Queued);
+    town.happens(busy[0], answer("this"));
+    town.finish(busy[0]);
+    assert_eq!(town.with(busy[3]).as_deref(), Some("a"), "with an answer there is a place again");
 }
 
 #[test]

@@ -175,7 +175,7 @@ impl Refusal {
         let (of, key) = match limit {
             Limit::JobsPerWork => (" of this work", "jobs_per_work"),
             Limit::JobsPerAgent => (" for the one agent that can take it", "jobs_per_agent"),
-            Limit::JobsPerCaller => (" of this caller", "jobs"),
+            Limit::JobsPerCaller => (" of this caller", "jobs_per_caller"),
             Limit::Jobs
             | Limit::Waiting
             | Limit::BodyBytes

@@ -229,6 +229,7 @@ mod tests {
                 store_bytes_max: Some(7),
                 jobs_per_work_max: Some(8),
                 jobs_per_agent_max: Some(9),
+                jobs_per_caller_max: Some(6),
                 connections_per_address: Some(10),
                 requests_per_address: Some(11),
                 requests_per_token: Some(12),

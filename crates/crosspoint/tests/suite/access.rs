@@ -5,4 +5,5 @@ mod commands;
 mod endpoints;
 mod own_jobs;
 mod rates;
+mod shares;
 mod start;

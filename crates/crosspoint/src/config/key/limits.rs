@@ -13,7 +13,7 @@ const BYTES_MAX: u64 = 1 << 50;
 /// Longest head that the HTTP library takes, in bytes.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 
-pub(super) static LIMITS: [Key<Config>; 21] = [
+pub(super) static LIMITS: [Key<Config>; 22] = [
     Key {
         name: "jobs",
         about: "Most jobs that have not ended. Over it requests are refused with 429.",
@@ -34,6 +34,13 @@ pub(super) static LIMITS: [Key<Config>; 21] = [
         kind: Kind::Whole(100_000_000),
         get: |config| config.limits.jobs_per_agent_max.map(Value::count),
         set: |config, value| config.limits.jobs_per_agent_max = Some(value.whole_usize()),
+    },
+    Key {
+        name: "jobs_per_caller",
+        about: "Most jobs of one caller with a token that have not ended; a quarter of `jobs` if not set.",
+        kind: Kind::Whole(100_000_000),
+        get: |config| config.limits.jobs_per_caller_max.map(Value::count),
+        set: |config, value| config.limits.jobs_per_caller_max = Some(value.whole_usize()),
     },
     Key {
         name: "waiting",
