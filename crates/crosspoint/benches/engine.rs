@@ -2,7 +2,7 @@
 //!
 //! `scripts/bench` runs it and puts what it prints into `bench/RESULTS.md`. `--quick` is for trying it out: fewer
 //! seconds and fewer stored jobs. `--run-door` measures only the way through the run door, `--message` only that
-//! through the message door. `--load ADDRESS CLIENTS [WORK [run|message]]` only loads a server that already runs, for
+//! through the message door, `--tokens` only what tokens cost. `--load ADDRESS CLIENTS [WORK [run|message]]` only loads a server that already runs, for
 //! profiling it, at the native door or at another one. `--echo-agent URL [NAME WORK]` joins a server as an agent that
 //! echoes, `--run-agent ADDRESS` serves as an agent of the run contract and of the message contract, and
 //! `--message-agent ADDRESS NAME` pulls as an agent of the message contract.
@@ -39,6 +39,8 @@ mod run_report;
 mod scale;
 #[path = "engine/serving.rs"]
 mod serving;
+#[path = "engine/tokens.rs"]
+mod tokens;
 
 use std::time::Duration;
 
@@ -55,6 +57,8 @@ struct Extent {
     /// Agents that only send heartbeats, and the time between two of each.
     agents: usize,
     beat: Duration,
+    /// Tokens of the server that has many.
+    tokens: usize,
 }
 
 fn main() {
@@ -88,6 +92,10 @@ fn main() {
         message_door::measure(extent, &mut report);
         return print!("{}", report.finish());
     }
+    if is_said("--tokens") {
+        tokens::measure(extent, &mut report);
+        return print!("{}", report.finish());
+    }
     if !is_said("--run-door") {
         throughput(extent, &mut report);
         scale::measure(extent, &mut report);
@@ -100,10 +108,11 @@ impl Extent {
     fn of(quick: bool) -> Extent {
         let seconds = Duration::from_secs;
         if quick {
-            Extent { seconds: seconds(1), rounds: 1, stored: 20_000, queued: 10_000, agents: 50, beat: seconds(1) }
+            let (agents, beat) = (50, seconds(1));
+            Extent { seconds: seconds(1), rounds: 1, stored: 20_000, queued: 10_000, agents, beat, tokens: 1_000 }
         } else {
-            let beat = seconds(30);
-            Extent { seconds: seconds(4), rounds: 5, stored: 1_000_000, queued: 100_000, agents: 1_000, beat }
+            let (agents, beat) = (1_000, seconds(30));
+            Extent { seconds: seconds(4), rounds: 5, stored: 1_000_000, queued: 100_000, agents, beat, tokens: 10_000 }
         }
     }
 }

@@ -6,6 +6,7 @@ pub(crate) struct Call {
     path: &'static str,
     work: String,
     shape: Shape,
+    token: Option<String>,
     /// The status of the answer, and a text that it contains if the work was done.
     pub(crate) status: &'static str,
     pub(crate) done: &'static str,
@@ -24,7 +25,14 @@ impl Call {
     /// At the native door, waiting for the outcome.
     pub(crate) fn native(work: &str) -> Call {
         let done = r#""status":"completed""#;
-        Call { path: "/api/v1/jobs?wait=30", work: work.to_owned(), shape: Shape::Native, status: "200", done }
+        Call {
+            path: "/api/v1/jobs?wait=30",
+            work: work.to_owned(),
+            shape: Shape::Native,
+            token: None,
+            status: "200",
+            done,
+        }
     }
 
     /// At the native door, without waiting.
@@ -35,7 +43,7 @@ impl Call {
     /// At the run door, or straight at an agent of that contract, which has the same endpoints.
     pub(crate) fn run_sync(work: &str) -> Call {
         let done = r#""status":"ok""#;
-        Call { path: "/agents/run/sync", work: work.to_owned(), shape: Shape::Run, status: "200", done }
+        Call { path: "/agents/run/sync", work: work.to_owned(), shape: Shape::Run, token: None, status: "200", done }
     }
 
     /// The same, as a stream.
@@ -51,7 +59,19 @@ impl Call {
     /// At the message door, waiting for the outcome on the same connection.
     pub(crate) fn message(work: &str) -> Call {
         let done = r#""status":"success""#;
-        Call { path: "/api/agent/message?wait=30", work: work.to_owned(), shape: Shape::Message, status: "200", done }
+        Call {
+            path: "/api/agent/message?wait=30",
+            work: work.to_owned(),
+            shape: Shape::Message,
+            token: None,
+            status: "200",
+            done,
+        }
+    }
+
+    /// The same with a token.
+    pub(crate) fn with_token(self, token: String) -> Call {
+        Call { token: Some(token), ..self }
     }
 
     /// Returns the id of a request: no other process and no other number has it. All ids of a call have one length.
@@ -74,8 +94,9 @@ impl Call {
             }
         };
         let bytes = body.len();
+        let token = self.token.as_ref().map(|token| format!("authorization: Bearer {token}\r\n")).unwrap_or_default();
         format!(
-            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {bytes}\r\n\r\n{body}"
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\n{token}content-type: application/json\r\ncontent-length: {bytes}\r\n\r\n{body}"
         )
     }
 }
