@@ -2,10 +2,10 @@
 //!
 //! `scripts/bench` runs it and puts what it prints into `bench/RESULTS.md`. `--quick` is for trying it out: fewer
 //! seconds and fewer stored jobs. `--run-door` measures only the way through the run door, `--message` only that
-//! through the message door, `--tokens` only what tokens cost. `--load ADDRESS CLIENTS [WORK [run|message]]` only loads a server that already runs, for
-//! profiling it, at the native door or at another one. `--echo-agent URL [NAME WORK]` joins a server as an agent that
-//! echoes, `--run-agent ADDRESS` serves as an agent of the run contract and of the message contract, and
-//! `--message-agent ADDRESS NAME` pulls as an agent of the message contract.
+//! through the message door, `--tokens` only what tokens cost. `--load ADDRESS CLIENTS [WORK [run|message]]` only loads
+//! a server that already runs, for profiling it, at the native door or at another one. `--echo-agent URL [NAME WORK]`
+//! joins a server as an agent that echoes, `--run-agent ADDRESS` serves as an agent of the run contract and of the
+//! message contract, and `--message-agent ADDRESS NAME` pulls as an agent of the message contract.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
