@@ -3,4 +3,5 @@
 mod pages;
 mod peers;
 mod readme;
+mod security;
 mod tidy;
