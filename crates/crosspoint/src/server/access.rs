@@ -4,6 +4,10 @@
 //! every client that reaches it may do everything, except speak for an agent that has a token. With the first such
 //! token it is closed: whatever is not said to need nothing needs a token that is for it.
 //!
+//! A request over a socket file is private: it comes from the server's own user, who could read the store as well. It
+//! needs no token. A token that comes with it counts all the same: what is done is done by its holder, and a wrong one
+//! is refused.
+//!
 //! Whose jobs a caller sees is decided by [`Who::sees`], and by the doors, which look for work of one caller alone.
 
 use std::collections::BTreeMap;
@@ -77,7 +81,7 @@ impl Needs {
 /// Who asks.
 #[derive(Clone, Debug)]
 pub(super) enum Who {
-    /// Anybody: the server is open.
+    /// Anybody: the server is open, or the request is private.
     Anyone {
         /// Whether a token came with the request that is not one of this server's.
         is_strange: bool,
@@ -101,12 +105,10 @@ pub(super) struct Access {
     /// The tokens that are in files of their own.
     configured: Vec<(Token, Identity)>,
     engine: Engine,
-    /// Whether only the user of the server reaches it, through a socket file.
-    is_private: bool,
 }
 
 impl Access {
-    pub(super) fn new(engine: Engine, config: &Config, is_private: bool) -> Access {
+    pub(super) fn new(engine: Engine, config: &Config) -> Access {
         let agents = config.agents.iter().filter_map(|agent| {
             let name: Arc<str> = agent.name.as_str().into();
             Some((agent.token()?.clone(), Identity { name: name.clone(), role: Role::Agent(name) }))
@@ -115,15 +117,12 @@ impl Access {
             Some((caller.token.clone()?, Identity { name: caller.name.as_str().into(), role: Role::Caller }))
         });
         let configured = agents.chain(callers).collect();
-        Access { needs: openapi::needs().into_iter().collect(), configured, engine, is_private }
+        Access { needs: openapi::needs().into_iter().collect(), configured, engine }
     }
 
     /// Whether the server asks for tokens. One that was revoked or is too old counts: a server that was closed does not
     /// open by itself.
     pub(super) fn is_closed(&self) -> bool {
-        if self.is_private {
-            return false;
-        }
         let is_asked_for = |role: &Role| matches!(role, Role::Caller | Role::Admin);
         self.configured.iter().any(|(_, identity)| is_asked_for(&identity.role))
             || [Role::Caller, Role::Admin].iter().any(|role| self.engine.grants().any(role))
@@ -161,7 +160,7 @@ impl Access {
     }
 
     /// Decides about a request.
-    fn admit(&self, needs: Needs, headers: &HeaderMap) -> Result<Who, TokenStatus> {
+    fn admit(&self, needs: Needs, headers: &HeaderMap, way: WayIn) -> Result<Who, TokenStatus> {
         if needs == Needs::Nothing {
             return Ok(Who::Anyone { is_strange: false });
         }
@@ -172,7 +171,8 @@ impl Access {
             Err(status) => return Err(status),
         };
         let Some(token) = presented else {
-            return if self.is_closed() { Err(TokenStatus::Missing) } else { Ok(Who::Anyone { is_strange: false }) };
+            let is_asked = way == WayIn::Open && self.is_closed();
+            return if is_asked { Err(TokenStatus::Missing) } else { Ok(Who::Anyone { is_strange: false }) };
         };
         match self.owner_of(token) {
             Ok(identity) if needs.met_by(&identity.role) => Ok(Who::Known(identity)),
@@ -182,6 +182,23 @@ impl Access {
             Err(Unusable::Unknown) if !self.is_closed() => Ok(Who::Anyone { is_strange: true }),
             Err(Unusable::Unknown) => Err(TokenStatus::Unknown),
         }
+    }
+}
+
+/// How a request came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WayIn {
+    /// At a port, which others reach as well.
+    Open,
+    /// Over a socket file, which only the server's own user can open.
+    Private,
+}
+
+/// Returns how a request came in. What is not known to be private is open.
+fn way_in(peer: Option<Peer>) -> WayIn {
+    match peer {
+        Some(Peer::Local) => WayIn::Private,
+        Some(Peer::Address(_)) | None => WayIn::Open,
     }
 }
 
@@ -230,11 +247,12 @@ impl App {
     /// Returns who asks, within what addresses and tokens may ask for.
     fn who(&self, needs: Needs, request: &Request) -> Result<Who, Refusal> {
         let (site, now) = (&self.0.site, Instant::now());
-        let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Local);
+        let arrived = request.extensions().get::<Peer>().copied();
+        let (way, peer) = (way_in(arrived), arrived.unwrap_or(Peer::Local));
         if needs != Needs::Nothing && request.headers().contains_key(AUTHORIZATION) {
             site.may_authenticate(peer, now)?;
         }
-        match self.access().admit(needs, request.headers()) {
+        match self.access().admit(needs, request.headers(), way) {
             Ok(who) => {
                 if let Some(name) = who.name() {
                     site.take_request_with(key_of(name), peer, now)?;

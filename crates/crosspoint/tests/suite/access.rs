@@ -3,6 +3,7 @@
 mod audit;
 mod commands;
 mod endpoints;
+mod operator;
 mod own_jobs;
 mod rates;
 mod start;
