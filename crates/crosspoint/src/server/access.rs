@@ -8,7 +8,12 @@
 //! needs no token. A token that comes with it counts all the same: what is done is done by its holder, and a wrong one
 //! is refused.
 //!
+//! A token is looked at when a request comes in. What goes on after that, a stream or a wait, ends when the token is no
+//! longer good: see [`revocation`].
+//!
 //! Whose jobs a caller sees is decided by [`Who::sees`], and by the doors, which look for work of one caller alone.
+
+mod revocation;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -21,7 +26,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use crosspoint_engine::grant::{Role, Unusable};
+use crosspoint_engine::grant::{Digest, Role, Unusable};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Engine, Watch};
@@ -144,44 +149,67 @@ impl Access {
         self.configured().any(|identity| *identity.name == *name)
     }
 
-    /// Returns whose token this is.
-    fn owner_of(&self, token: &str) -> Result<Identity, Unusable> {
+    /// Returns whose token this is, and the digest by which the store knows it.
+    fn owner_of(&self, token: &str) -> Result<(Identity, Option<Digest>), Unusable> {
         // All are compared, so that the time says nothing about which one it is.
         let found = self.configured.iter().fold(None, |found, (known, identity)| match known.is(token) {
             true => Some(identity),
             false => found,
         });
         if let Some(identity) = found {
-            return Ok(identity.clone());
+            return Ok((identity.clone(), None));
         }
         let grants = self.engine.grants();
-        let grant = grants.judge(&self.engine.digest(token), wall_clock::now())?;
-        Ok(Identity { name: grant.name.clone(), role: grant.role.clone() })
+        let digest = self.engine.digest(token);
+        let grant = grants.judge(&digest, wall_clock::now())?;
+        Ok((Identity { name: grant.name.clone(), role: grant.role.clone() }, Some(digest)))
     }
 
     /// Decides about a request.
-    fn admit(&self, needs: Needs, headers: &HeaderMap, way: WayIn) -> Result<Who, TokenStatus> {
+    fn admit(&self, needs: Needs, headers: &HeaderMap, way: WayIn) -> Result<Admitted, TokenStatus> {
         if needs == Needs::Nothing {
-            return Ok(Who::Anyone { is_strange: false });
+            return Ok(Who::Anyone { is_strange: false }.into());
         }
         let presented = match presented(headers) {
             Ok(presented) => presented,
             // What others ask for in front of an open server is nothing to us.
-            Err(_) if needs != Needs::Sender && !self.is_closed() => return Ok(Who::Anyone { is_strange: true }),
+            Err(_) if needs != Needs::Sender && !self.is_closed() => return Ok(Who::Anyone { is_strange: true }.into()),
             Err(status) => return Err(status),
         };
         let Some(token) = presented else {
             let is_asked = way == WayIn::Open && self.is_closed();
-            return if is_asked { Err(TokenStatus::Missing) } else { Ok(Who::Anyone { is_strange: false }) };
+            return if is_asked { Err(TokenStatus::Missing) } else { Ok(Who::Anyone { is_strange: false }.into()) };
         };
         match self.owner_of(token) {
-            Ok(identity) if needs.met_by(&identity.role) => Ok(Who::Known(identity)),
+            Ok((identity, digest)) if needs.met_by(&identity.role) => {
+                Ok(Admitted { who: Who::Known(identity), digest })
+            }
             Ok(_) => Err(TokenStatus::WrongScope),
-            Err(Unusable::Expired) => Err(TokenStatus::Expired),
-            Err(Unusable::Revoked) => Err(TokenStatus::Revoked),
-            Err(Unusable::Unknown) if !self.is_closed() => Ok(Who::Anyone { is_strange: true }),
-            Err(Unusable::Unknown) => Err(TokenStatus::Unknown),
+            Err(Unusable::Unknown) if !self.is_closed() => Ok(Who::Anyone { is_strange: true }.into()),
+            Err(unusable) => Err(status_of(unusable)),
         }
+    }
+}
+
+/// Who was let in.
+struct Admitted {
+    who: Who,
+    /// The digest of the token that was shown, if it is one of the store, which may be revoked.
+    digest: Option<Digest>,
+}
+
+impl From<Who> for Admitted {
+    fn from(who: Who) -> Admitted {
+        Admitted { who, digest: None }
+    }
+}
+
+/// Returns the word of the contracts for why a token is not good.
+fn status_of(unusable: Unusable) -> TokenStatus {
+    match unusable {
+        Unusable::Expired => TokenStatus::Expired,
+        Unusable::Revoked => TokenStatus::Revoked,
+        Unusable::Unknown => TokenStatus::Unknown,
     }
 }
 
@@ -224,13 +252,16 @@ pub(super) async fn check(State(app): State<App>, path: MatchedPath, mut request
     // An endpoint that says nothing is for those who administer the server.
     let needs = app.access().needs.get(&(method, path.as_str())).copied().unwrap_or(Needs::Admin);
     match app.who(needs, &request) {
-        Ok(who) => {
+        Ok(Admitted { who, digest }) => {
             request.extensions_mut().insert(who.caller());
             if let Some(name) = who.name() {
                 request.extensions_mut().insert(CallerKey(key_of(name)));
             }
             request.extensions_mut().insert(who);
-            next.run(request).await
+            match digest {
+                Some(digest) => revocation::answer(app.engine(), digest, next.run(request)).await,
+                None => next.run(request).await,
+            }
         }
         Err(refusal) => Refused::from(refusal).into_response(),
     }
@@ -245,7 +276,7 @@ fn key_of(name: &str) -> u64 {
 
 impl App {
     /// Returns who asks, within what addresses and tokens may ask for.
-    fn who(&self, needs: Needs, request: &Request) -> Result<Who, Refusal> {
+    fn who(&self, needs: Needs, request: &Request) -> Result<Admitted, Refusal> {
         let (site, now) = (&self.0.site, Instant::now());
         let arrived = request.extensions().get::<Peer>().copied();
         let (way, peer) = (way_in(arrived), arrived.unwrap_or(Peer::Local));
@@ -253,18 +284,18 @@ impl App {
             site.may_authenticate(peer, now)?;
         }
         match self.access().admit(needs, request.headers(), way) {
-            Ok(who) => {
-                if let Some(name) = who.name() {
+            Ok(admitted) => {
+                if let Some(name) = admitted.who.name() {
                     site.take_request_with(key_of(name), peer, now)?;
                 }
-                Ok(who)
+                Ok(admitted)
             }
             Err(status) => {
                 if is_guess(status) {
                     site.failed_to_authenticate(peer, now);
                 }
                 match needs {
-                    Needs::Sender => Ok(Who::Unknown(status)),
+                    Needs::Sender => Ok(Who::Unknown(status).into()),
                     Needs::Nothing | Needs::Caller | Needs::Agent | Needs::Either | Needs::Admin => {
                         Err(Refusal::unauthenticated("", status))
                     }

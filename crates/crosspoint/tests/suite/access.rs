@@ -6,4 +6,5 @@ mod endpoints;
 mod operator;
 mod own_jobs;
 mod rates;
+mod revocation;
 mod start;
