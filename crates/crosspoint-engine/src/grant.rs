@@ -208,6 +208,15 @@ impl Grants {
         grant.judge(digest, now).map(|()| grant)
     }
 
+    /// Checks whether a token with this digest is good at this time, and returns until when it is unless something
+    /// changes; `None` is for ever.
+    pub fn good_until(&self, digest: &Digest, now: Time) -> Result<Option<Time>, Unusable> {
+        let grant = self.judge(digest, now)?;
+        // The present token and the one before may be the same in a store that was changed by hand.
+        let former = grant.former.filter(|former| former.digest == *digest && grant.digest != *digest);
+        Ok([grant.expires_at, former.map(|former| former.until)].into_iter().flatten().min())
+    }
+
     /// Returns the grant with this name.
     pub fn get(&self, name: &str) -> Option<&Arc<Grant>> {
         self.by_name.get(name)

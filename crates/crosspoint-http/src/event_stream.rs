@@ -7,13 +7,13 @@
 //!
 //! A piece is asked for only when the last one has been taken, so that nothing piles up here for a slow caller.
 
-use std::future::ready;
+use std::future::{Future, pending, ready};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use std::{fmt, io};
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::http::header::{
     CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, HeaderValue, TRANSFER_ENCODING,
 };
@@ -21,7 +21,7 @@ use axum::http::{HeaderMap, StatusCode, Version};
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_exchange::refusal::Refusal;
-use futures_util::{Stream, StreamExt};
+use futures_util::{Stream, StreamExt, TryStreamExt, stream};
 use jiff::Timestamp;
 use jiff::fmt::rfc2822::DateTimePrinter;
 use tokio::io::AsyncWriteExt;
@@ -38,15 +38,44 @@ const COPIED_BYTES_MAX: usize = 16 << 10;
 /// The pieces of an answer.
 type Pieces = Pin<Box<dyn Stream<Item = Bytes> + Send>>;
 
+/// Completes when an answer is to be cut off.
+type Cut = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// The pieces of an answer on their way to its connection. They can be taken once.
 #[derive(Clone)]
-struct OnTheWay(Arc<Mutex<Option<Pieces>>>);
+struct OnTheWay(Arc<Mutex<Option<(Pieces, Cut)>>>);
 
 /// Makes an answer of these pieces.
 pub(crate) fn streamed(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Response {
     let mut response = Response::new(Body::empty());
-    response.extensions_mut().insert(OnTheWay(Arc::new(Mutex::new(Some(Box::pin(pieces))))));
+    response.extensions_mut().insert(OnTheWay(Arc::new(Mutex::new(Some((Box::pin(pieces), Box::pin(pending())))))));
     response
+}
+
+/// Has an answer end when `when` completes, without what would tell its reader that it is whole. An answer that is
+/// whole already is left alone.
+pub fn cut_off(mut response: Response, when: impl Future<Output = ()> + Send + 'static) -> Response {
+    if let Some(OnTheWay(answer)) = response.extensions_mut().get_mut() {
+        if let Some((_, cut)) = answer.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            *cut = Box::pin(when);
+        }
+        return response;
+    }
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    response.map(|body| {
+        let data = body.into_data_stream().map_err(io::Error::other);
+        let cut: Cut = Box::pin(when);
+        Body::from_stream(stream::try_unfold((data, cut), |(mut data, mut cut)| async {
+            let next = tokio::select! {
+                biased;
+                () = &mut cut => return Err(io::ErrorKind::ConnectionAborted.into()),
+                next = data.try_next() => next?,
+            };
+            Ok::<_, io::Error>(next.map(|bytes| (bytes, (data, cut))))
+        }))
+    })
 }
 
 /// An answer that streams events. It keeps its place until it is over.
@@ -78,6 +107,7 @@ pub(crate) struct Streamed {
     /// Whether pieces are framed. Otherwise the end of the connection is the end of the answer.
     chunked: bool,
     pieces: Pieces,
+    cut: Cut,
 }
 
 impl fmt::Debug for Streamed {
@@ -90,17 +120,19 @@ impl Streamed {
     /// Takes the answer out of `response` if it consists of pieces. `version` is that of the request.
     pub(crate) fn taken_from(response: &mut Response, version: Version) -> Option<Streamed> {
         let OnTheWay(pieces) = response.extensions_mut().remove()?;
-        let pieces = pieces.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let (pieces, cut) = pieces.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let chunked = version >= Version::HTTP_11;
-        Some(Streamed { head: head(response.status(), response.headers_mut(), chunked), chunked, pieces })
+        Some(Streamed { head: head(response.status(), response.headers_mut(), chunked), chunked, pieces, cut })
     }
 
-    /// Writes the whole answer as fast as the other end takes it, and stops early if the other end has left.
+    /// Writes the whole answer as fast as the other end takes it, and stops early if the other end has left or the
+    /// answer is cut off.
     pub(crate) async fn write(self, socket: &mut Unstalled) -> io::Result<()> {
-        let Streamed { head: mut out, chunked, mut pieces } = self;
+        let Streamed { head: mut out, chunked, mut pieces, mut cut } = self;
         loop {
             let piece = tokio::select! {
                 biased;
+                () = &mut cut => return Ok(()),
                 piece = pieces.next() => piece,
                 // The head does not wait for the first piece, which may be long in coming.
                 () = ready(()), if !out.is_empty() => {

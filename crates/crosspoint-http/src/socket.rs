@@ -1,6 +1,7 @@
 //! The sources of connections: a port, or a socket file. The code that serves them need not know which.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -20,8 +21,8 @@ pub enum Listener {
 
 /// One connection.
 pub enum Stream {
-    /// On a port.
-    Tcp(TcpStream),
+    /// On a port, from this address.
+    Tcp(TcpStream, SocketAddr),
     /// On a socket file.
     Unix(UnixStream),
 }
@@ -31,10 +32,10 @@ impl Listener {
     pub async fn accept(&self) -> io::Result<Stream> {
         match self {
             Listener::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
+                let (stream, from) = listener.accept().await?;
                 // Answers are small and whole: nothing is gained by waiting for more.
                 let _ = stream.set_nodelay(true);
-                Ok(Stream::Tcp(stream))
+                Ok(Stream::Tcp(stream, from))
             }
             Listener::Unix(listener) => Ok(Stream::Unix(listener.accept().await?.0)),
         }
@@ -45,15 +46,18 @@ impl Stream {
     /// Returns where the connection arrived.
     pub fn arrival(&self) -> Arrival {
         match self {
-            Stream::Tcp(stream) => stream.local_addr().map_or(Arrival::Local, |address| Arrival::Address(address.ip())),
+            Stream::Tcp(stream, _) => {
+                stream.local_addr().map_or(Arrival::Local, |address| Arrival::Address(address.ip()))
+            }
             Stream::Unix(_) => Arrival::Local,
         }
     }
 
-    /// Returns where the connection comes from.
+    /// Returns where the connection comes from. A port's connection always has an address, also when it was reset:
+    /// requests from nowhere else than a socket file may be those of the server's own user.
     pub fn peer(&self) -> Peer {
         match self {
-            Stream::Tcp(stream) => stream.peer_addr().map_or(Peer::Local, |address| Peer::Address(address.ip())),
+            Stream::Tcp(_, from) => Peer::Address(from.ip()),
             Stream::Unix(_) => Peer::Local,
         }
     }
@@ -61,7 +65,7 @@ impl Stream {
     /// Waits until there is something to read, or the other side has left.
     pub async fn readable(&self) -> io::Result<()> {
         match self {
-            Stream::Tcp(stream) => stream.readable().await,
+            Stream::Tcp(stream, _) => stream.readable().await,
             Stream::Unix(stream) => stream.readable().await,
         }
     }
@@ -69,7 +73,7 @@ impl Stream {
     /// Reads what is there, without waiting.
     pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         match self {
-            Stream::Tcp(stream) => stream.try_read(buffer),
+            Stream::Tcp(stream, _) => stream.try_read(buffer),
             Stream::Unix(stream) => stream.try_read(buffer),
         }
     }
@@ -77,7 +81,7 @@ impl Stream {
     /// Discards what the system still holds for the other end. A socket file holds nothing after it was closed.
     pub fn forget_unsent(&self) {
         match self {
-            Stream::Tcp(stream) => drop(stream.set_zero_linger()),
+            Stream::Tcp(stream, _) => drop(stream.set_zero_linger()),
             Stream::Unix(_) => {}
         }
     }
@@ -86,7 +90,7 @@ impl Stream {
 impl AsyncRead for Stream {
     fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, buf),
+            Stream::Tcp(stream, _) => Pin::new(stream).poll_read(cx, buf),
             Stream::Unix(stream) => Pin::new(stream).poll_read(cx, buf),
         }
     }
@@ -95,7 +99,7 @@ impl AsyncRead for Stream {
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Stream::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Stream::Tcp(stream, _) => Pin::new(stream).poll_write(cx, bytes),
             Stream::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
         }
     }
@@ -106,28 +110,28 @@ impl AsyncWrite for Stream {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
-            Stream::Tcp(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
+            Stream::Tcp(stream, _) => Pin::new(stream).poll_write_vectored(cx, slices),
             Stream::Unix(stream) => Pin::new(stream).poll_write_vectored(cx, slices),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match self {
-            Stream::Tcp(stream) => stream.is_write_vectored(),
+            Stream::Tcp(stream, _) => stream.is_write_vectored(),
             Stream::Unix(stream) => stream.is_write_vectored(),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Stream::Tcp(stream) => Pin::new(stream).poll_flush(cx),
+            Stream::Tcp(stream, _) => Pin::new(stream).poll_flush(cx),
             Stream::Unix(stream) => Pin::new(stream).poll_flush(cx),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
-            Stream::Tcp(stream) => Pin::new(stream).poll_shutdown(cx),
+            Stream::Tcp(stream, _) => Pin::new(stream).poll_shutdown(cx),
             Stream::Unix(stream) => Pin::new(stream).poll_shutdown(cx),
         }
     }

@@ -24,10 +24,10 @@ use uuid::Uuid;
 
 pub(crate) use way::Way;
 
-/// Published name of the socket of a server without a port, in its data directory.
+/// Published name of the socket of a server, in its data directory.
 pub(crate) const SERVER_SOCKET: &str = "server.sock";
 
-/// Prefix of the address of such a server. The path of the socket follows.
+/// Prefix of the address of such a socket. The path of the socket follows.
 pub(crate) const SCHEME: &str = "unix:";
 
 /// Most connections that may wait to be accepted, if the system allows that number.

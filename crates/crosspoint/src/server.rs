@@ -32,10 +32,12 @@ pub(crate) mod view;
 #[cfg(all(test, debug_assertions))]
 mod tests;
 
-use std::future::Future;
+use std::convert::Infallible;
+use std::future::{Future, pending};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use axum::Router;
 use axum::extract::FromRef;
 use bytes::Bytes;
 use crosspoint_engine::runtime::Engine;
@@ -61,6 +63,24 @@ const IDLE_PERIOD: Duration = Duration::from_millis(5);
 
 /// Longest time that the last bytes of answers may take to leave when everything else has ended.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// Most connections over the socket beside a port, in addition to those of the port: callers that have taken all of
+/// those do not lock the operator out.
+pub(crate) const BESIDE_CONNECTIONS_MAX: usize = 256;
+
+/// Where a server accepts connections.
+pub(crate) struct Listeners {
+    /// Where callers connect.
+    pub(crate) main: Listener,
+    /// The socket file that a server with a port has for commands of its own user.
+    pub(crate) beside: Option<Listener>,
+}
+
+impl From<Listener> for Listeners {
+    fn from(main: Listener) -> Listeners {
+        Listeners { main, beside: None }
+    }
+}
 
 /// The state that all requests share; clones share it.
 #[derive(Clone)]
@@ -98,33 +118,48 @@ impl FromRef<App> for Site {
 ///
 /// Connections are accepted until the very end, so that a caller that connects in between gets an answer.
 pub(crate) async fn run(
-    listener: Listener,
+    listeners: Listeners,
     (engine, side): (Engine, AgentSide),
     config: &Config,
     shutdown: impl Future<Output = ()>,
 ) {
     process::started_at();
-    let app = App::new(engine, side, config, matches!(listener, Listener::Unix(_)));
+    let app = App::new(engine, side, config);
     let connections = connection::Places::new(config.limits.connections_max);
+    let beside = connection::Places::new(BESIDE_CONNECTIONS_MAX);
     let router = router::router(app.clone());
     tokio::select! {
-        never = connection::accept(&listener, &app.0.site, &router, &connections) => match never {},
+        never = connection::accept(&listeners.main, &app.0.site, &router, &connections) => match never {},
+        never = accept_beside(listeners.beside.as_ref(), &app.0.site, &router, &beside) => match never {},
         () = pull::keep_leases(&app) => {}
         () = app.hub().keep_looking(app.engine()) => {}
         () = app.wind_down(config.server.drain, crate::link::parting_time(config), shutdown) => {}
     }
-    drop(listener);
+    drop(listeners);
     app.0.site.closing().cancel();
-    let _ = tokio::time::timeout(FLUSH_TIME_MAX, connections.all_free()).await;
+    let all_free = async { tokio::join!(connections.all_free(), beside.all_free()) };
+    let _ = tokio::time::timeout(FLUSH_TIME_MAX, all_free).await;
+}
+
+async fn accept_beside(
+    listener: Option<&Listener>,
+    site: &Site,
+    router: &Router,
+    places: &connection::Places,
+) -> Infallible {
+    match listener {
+        Some(listener) => connection::accept(listener, site, router, places).await,
+        None => pending().await,
+    }
 }
 
 /// Whether a server with this store and configuration asks for tokens.
 pub(crate) fn is_closed(engine: &Engine, config: &Config) -> bool {
-    Access::new(engine.clone(), config, false).is_closed()
+    Access::new(engine.clone(), config).is_closed()
 }
 
 impl App {
-    fn new(engine: Engine, side: AgentSide, config: &Config, is_private: bool) -> App {
+    fn new(engine: Engine, side: AgentSide, config: &Config) -> App {
         let plan = Plan {
             limits: config.limits.site(),
             routes: openapi::routes(),
@@ -135,7 +170,7 @@ impl App {
         let deliveries = Deliveries::start(engine.clone(), recipients, deliver::message::telling(&engine));
         App(Arc::new(Shared {
             deliveries,
-            access: Access::new(engine.clone(), config, is_private),
+            access: Access::new(engine.clone(), config),
             engine,
             side,
             callers: config.callers.clone(),

@@ -183,6 +183,14 @@ proptest! {
             for token in &model.given {
                 let judged = core.grants().judge(&digest(token.number), Time(now)).map(|grant| grant.name.to_string());
                 prop_assert_eq!(judged, model.judge(token, now).map(|name| name.to_string()), "{:?} at {}", token, now);
+                let judge = |at| core.grants().judge(&digest(token.number), at).map(|_| ());
+                match core.grants().good_until(&digest(token.number), Time(now)) {
+                    Ok(None) => prop_assert_eq!(judge(Time(i64::MAX)), Ok(())),
+                    Ok(Some(until)) => {
+                        prop_assert_eq!((judge(until.shifted(-1)), judge(until)), (Ok(()), Err(Unusable::Expired)));
+                    }
+                    Err(unusable) => prop_assert_eq!(judge(Time(now)), Err(unusable)),
+                }
             }
             prop_assert_eq!(core.grants().judge(&digest(1_000), Time(now)), Err(Unusable::Unknown));
             prop_assert_eq!(&**core.grants(), &disk.values().cloned().collect::<Grants>());

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crosspoint_contracts::time::Time;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use super::agent_view::AgentView;
 use super::attempt::Handle;
@@ -27,7 +27,7 @@ pub(super) struct Published {
     phases: [AtomicUsize; Phase::ALL.len()],
     attempts: Mutex<BTreeMap<Seq, Arc<Handle>>>,
     agents: Mutex<BTreeMap<Arc<str>, AgentView>>,
-    grants: Mutex<Arc<Grants>>,
+    grants: watch::Sender<Arc<Grants>>,
     fault: Mutex<Option<Arc<Fault>>>,
     closing: Arc<AtomicBool>,
     /// How many jobs were removed, and in how many steps.
@@ -143,11 +143,16 @@ impl Published {
 
     /// Publishes the grants. Only the committing thread does, with what is on disk.
     pub(super) fn post_grants(&self, grants: &Arc<Grants>) {
-        *lock(&self.grants) = grants.clone();
+        self.grants.send_replace(grants.clone());
     }
 
     pub(super) fn grants(&self) -> Arc<Grants> {
-        lock(&self.grants).clone()
+        self.grants.borrow().clone()
+    }
+
+    /// Returns the grants, for those who wait until they change.
+    pub(super) fn changing_grants(&self) -> watch::Receiver<Arc<Grants>> {
+        self.grants.subscribe()
     }
 
     /// Publishes which agents have joined and which were forgotten.

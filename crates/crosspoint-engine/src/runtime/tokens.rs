@@ -4,6 +4,7 @@
 //! Everything else knows its digest.
 
 use std::fmt;
+use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,9 @@ use crate::store::Fault;
 
 /// How many characters a token has: about 165 bits of chance.
 const TOKEN_CHARACTERS: usize = 32;
+
+/// How often it is checked whether a token in use has expired. The system's clock may be set, and timers do not notice.
+const LOOK_PERIOD: Duration = Duration::from_secs(30);
 
 /// The characters of tokens.
 const CHARACTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
@@ -93,6 +97,29 @@ impl Engine {
     /// Returns the digest by which grants know a token.
     pub fn digest(&self, token: &str) -> Digest {
         Digest::of(self.readers().salt(), token)
+    }
+
+    /// Waits until a token is no longer good, and returns why. Rotating it with an overlap changes nothing until the
+    /// overlap is over.
+    pub async fn unusable(&self, digest: &Digest) -> Unusable {
+        let mut grants = self.published().changing_grants();
+        loop {
+            let now = crate::wall_clock::now();
+            let good_until = match grants.borrow_and_update().good_until(digest, now) {
+                Ok(good_until) => good_until,
+                Err(unusable) => return unusable,
+            };
+            let over = async {
+                match good_until {
+                    Some(at) => tokio::time::sleep(at.since(now).min(LOOK_PERIOD)).await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                changed = grants.changed() => if changed.is_err() { pending().await },
+                () = over => {}
+            }
+        }
     }
 
     /// Creates a grant, and returns it with its token. When it returns, the grant is on disk. The token is nowhere.

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 pub enum Peer {
     /// From this address.
     Address(IpAddr),
-    /// Over a socket file, which only its user can open, or from an address that the system cannot tell.
+    /// Over a socket file, which only its user can open.
     Local,
 }
 

@@ -46,8 +46,8 @@ impl Embedded {
         config.server.drain = Duration::ZERO;
         // What callers are owed is left to `serve`, too.
         config.callers.iter_mut().for_each(|caller| caller.callback = None);
-        let listener = Listener::Unix(listener);
-        let task = tokio::spawn(async move { server::run(listener, (engine, side), &config, stopped).await });
+        let listeners = Listener::Unix(listener).into();
+        let task = tokio::spawn(async move { server::run(listeners, (engine, side), &config, stopped).await });
         Ok(Embedded { stop, task, file })
     }
 

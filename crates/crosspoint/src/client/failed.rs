@@ -71,8 +71,8 @@ struct RefusalBody {
 
 /// Replaces the hint of the API, which is written for callers over HTTP.
 const TOKEN_HINT: &str = "commands find their token in CROSSPOINT_TOKEN, in the file that CROSSPOINT_TOKEN_FILE names, or in \
-                          the file \"token\" of the data directory; without any for admin, stop the server and make one: \
-                          crosspoint token create NAME --for admin";
+                          the file \"token\" of the data directory; the server's own user needs none where its data directory \
+                          is: crosspoint token create NAME --for admin --data DIR makes one";
 
 impl Failed {
     pub(crate) fn other(message: impl Into<String>, hint: impl Into<String>) -> Failed {

@@ -4,7 +4,7 @@
 //! The file says where work is sent, with everything in it. A cloned repository may contain such a file, and so may a
 //! directory that other users write to. So file and directory must belong to this user, and the address must be a
 //! loopback port on which this user listens, or a socket in the same directory. Anything else is passed over with a
-//! note.
+//! note. If the file names both, the socket is the address: it asks for no token.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -47,6 +47,7 @@ enum Not {
 #[derive(Deserialize)]
 struct ServerNote {
     url: String,
+    socket: Option<String>,
 }
 
 /// Reads the address that a server has left in its data directory.
@@ -72,11 +73,18 @@ fn address(data: &Path) -> Result<String, Not> {
     let unread = |_: io::Error| Not::Believed("it cannot be read");
     File::from(file).take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(unread)?;
     let note: ServerNote = serde_json::from_str(&text).map_err(|_| Not::Believed("it is not what servers write"))?;
-    match note.url.strip_prefix(SCHEME) {
-        Some(path) => socket(&directory, &directory_stat, Path::new(path))?,
-        None => port(&note.url)?,
+    let judged = |url: &str| match url.strip_prefix(SCHEME) {
+        Some(path) => socket(&directory, &directory_stat, Path::new(path)),
+        None => port(url),
+    };
+    if let Some(beside) = note.socket {
+        match judged(&beside) {
+            Ok(()) => return Ok(beside),
+            Err(Not::There) => {}
+            Err(not) => return Err(not),
+        }
     }
-    Ok(note.url)
+    judged(&note.url).map(|()| note.url)
 }
 
 /// Opens the file without following links and without blocking.

@@ -19,6 +19,7 @@ use crate::agent_side::AgentSide;
 use crate::command::flags::{Format, StoreFlags};
 use crate::config::{Config, Flags, Limits, Loaded, LogFormat, SERVER_FILE};
 use crate::local::SocketFile;
+use crate::server::{BESIDE_CONNECTIONS_MAX, Listeners};
 use crate::signals::Signals;
 use crate::{Exit, client, log, retrying, server};
 use listening::{Listening, Unheard};
@@ -38,7 +39,8 @@ Examples:
   crosspoint serve --log warn --log-format json    for machines
   curl -s 'localhost:7420/api/v1/jobs?wait=10' -d '{\"work\":\"echo\",\"input\":7}'
 
-The log goes to stderr. The address is also in server.json, beside the data, as long as the server runs.
+The log goes to stderr. The address is also in server.json, beside the data, as long as the server runs; commands of
+the same user ask over server.sock there, and need no token.
 
 Exit codes: 0 stopped, 2 it could not start, 130 interrupted twice.")]
 pub(crate) struct Serve {
@@ -84,7 +86,7 @@ pub(crate) fn run(arguments: &Serve) -> Result<Exit> {
 
 async fn serve(config: &Config) -> Result<Exit> {
     // The address first: if it cannot be used, no job should have been taken up, and no work begun in vain.
-    let Listening { listener, address, mut file, is_exposed } = match Listening::open(config).await {
+    let Listening { listener, address, file, is_exposed } = match Listening::open(config).await {
         Ok(listening) => listening,
         Err(unheard) => return Ok(unheard.print(&config.server.listen)),
     };
@@ -96,15 +98,18 @@ async fn serve(config: &Config) -> Result<Exit> {
         return Ok(Unheard::Exposed.print(&config.server.listen));
     }
     let mut signals = Signals::new()?;
-    if let Err(error) = listening::publish(&mut file, &config.data) {
-        return Ok(Unheard::from(error).print(&config.server.listen));
-    }
+    let (file, beside) = match listening::publish(file, &config.data) {
+        Ok(published) => published,
+        Err(error) => return Ok(Unheard::from(error).print(&config.server.listen)),
+    };
     banner::show(&address, (config, is_closed), &engine);
-    let presence = Presence::announce(&config.data, &address.url())?;
+    let beside_path = file.as_ref().filter(|_| beside.is_some()).map(SocketFile::path);
+    let presence = Presence::announce(&config.data, &address.url(), beside_path)?;
     if let Some(why) = client::doubt(&config.data) {
         tracing::warn!(why, "commands do not believe {SERVER_FILE}, and need --server {}", address.url());
     }
-    let serving = server::run(listener, (engine.clone(), side), config, async {
+    let listeners = Listeners { main: listener, beside };
+    let serving = server::run(listeners, (engine.clone(), side), config, async {
         signals.next().await;
         let left = [Some(presence.path()), file.as_ref().map(SocketFile::path)];
         tokio::spawn(exit_on_next(signals, left.into_iter().flatten().map(Path::to_owned).collect()));
@@ -126,8 +131,9 @@ fn dead(engine: &Engine) -> anyhow::Error {
     }
 }
 
-/// Files that are open besides connections: those of the store, the log, and those of agents.
-const FILES_RESERVED: u64 = 256;
+/// Files that are open besides connections of callers: those of the store, the log, those of agents, and connections
+/// of commands over the socket in the data directory.
+const FILES_RESERVED: u64 = 256 + BESIDE_CONNECTIONS_MAX as u64;
 
 /// Reduces the limit of connections to what the system allows, because every connection is an open file. Connections
 /// beyond the limit are then told so, and the store can still be read.

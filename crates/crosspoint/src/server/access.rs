@@ -4,7 +4,16 @@
 //! every client that reaches it may do everything, except speak for an agent that has a token. With the first such
 //! token it is closed: whatever is not said to need nothing needs a token that is for it.
 //!
+//! A request over a socket file is private: it comes from the server's own user, who could read the store as well. It
+//! needs no token. A token that comes with it counts all the same: what is done is done by its holder, and a wrong one
+//! is refused.
+//!
+//! A token is looked at when a request comes in. What goes on after that, a stream or a wait, ends when the token is no
+//! longer good: see [`revocation`].
+//!
 //! Whose jobs a caller sees is decided by [`Who::sees`], and by the doors, which look for work of one caller alone.
+
+mod revocation;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,7 +26,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use crosspoint_engine::grant::{Role, Unusable};
+use crosspoint_engine::grant::{Digest, Role, Unusable};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Engine, Watch};
@@ -77,7 +86,7 @@ impl Needs {
 /// Who asks.
 #[derive(Clone, Debug)]
 pub(super) enum Who {
-    /// Anybody: the server is open.
+    /// Anybody: the server is open, or the request is private.
     Anyone {
         /// Whether a token came with the request that is not one of this server's.
         is_strange: bool,
@@ -101,12 +110,10 @@ pub(super) struct Access {
     /// The tokens that are in files of their own.
     configured: Vec<(Token, Identity)>,
     engine: Engine,
-    /// Whether only the user of the server reaches it, through a socket file.
-    is_private: bool,
 }
 
 impl Access {
-    pub(super) fn new(engine: Engine, config: &Config, is_private: bool) -> Access {
+    pub(super) fn new(engine: Engine, config: &Config) -> Access {
         let agents = config.agents.iter().filter_map(|agent| {
             let name: Arc<str> = agent.name.as_str().into();
             Some((agent.token()?.clone(), Identity { name: name.clone(), role: Role::Agent(name) }))
@@ -115,15 +122,12 @@ impl Access {
             Some((caller.token.clone()?, Identity { name: caller.name.as_str().into(), role: Role::Caller }))
         });
         let configured = agents.chain(callers).collect();
-        Access { needs: openapi::needs().into_iter().collect(), configured, engine, is_private }
+        Access { needs: openapi::needs().into_iter().collect(), configured, engine }
     }
 
     /// Whether the server asks for tokens. One that was revoked or is too old counts: a server that was closed does not
     /// open by itself.
     pub(super) fn is_closed(&self) -> bool {
-        if self.is_private {
-            return false;
-        }
         let is_asked_for = |role: &Role| matches!(role, Role::Caller | Role::Admin);
         self.configured.iter().any(|(_, identity)| is_asked_for(&identity.role))
             || [Role::Caller, Role::Admin].iter().any(|role| self.engine.grants().any(role))
@@ -145,43 +149,84 @@ impl Access {
         self.configured().any(|identity| *identity.name == *name)
     }
 
-    /// Returns whose token this is.
-    fn owner_of(&self, token: &str) -> Result<Identity, Unusable> {
+    /// Returns whose token this is, and the digest by which the store knows it.
+    fn owner_of(&self, token: &str) -> Result<(Identity, Option<Digest>), Unusable> {
         // All are compared, so that the time says nothing about which one it is.
         let found = self.configured.iter().fold(None, |found, (known, identity)| match known.is(token) {
             true => Some(identity),
             false => found,
         });
         if let Some(identity) = found {
-            return Ok(identity.clone());
+            return Ok((identity.clone(), None));
         }
         let grants = self.engine.grants();
-        let grant = grants.judge(&self.engine.digest(token), wall_clock::now())?;
-        Ok(Identity { name: grant.name.clone(), role: grant.role.clone() })
+        let digest = self.engine.digest(token);
+        let grant = grants.judge(&digest, wall_clock::now())?;
+        Ok((Identity { name: grant.name.clone(), role: grant.role.clone() }, Some(digest)))
     }
 
     /// Decides about a request.
-    fn admit(&self, needs: Needs, headers: &HeaderMap) -> Result<Who, TokenStatus> {
+    fn admit(&self, needs: Needs, headers: &HeaderMap, way: WayIn) -> Result<Admitted, TokenStatus> {
         if needs == Needs::Nothing {
-            return Ok(Who::Anyone { is_strange: false });
+            return Ok(Who::Anyone { is_strange: false }.into());
         }
         let presented = match presented(headers) {
             Ok(presented) => presented,
             // What others ask for in front of an open server is nothing to us.
-            Err(_) if needs != Needs::Sender && !self.is_closed() => return Ok(Who::Anyone { is_strange: true }),
+            Err(_) if needs != Needs::Sender && !self.is_closed() => return Ok(Who::Anyone { is_strange: true }.into()),
             Err(status) => return Err(status),
         };
         let Some(token) = presented else {
-            return if self.is_closed() { Err(TokenStatus::Missing) } else { Ok(Who::Anyone { is_strange: false }) };
+            let is_asked = way == WayIn::Open && self.is_closed();
+            return if is_asked { Err(TokenStatus::Missing) } else { Ok(Who::Anyone { is_strange: false }.into()) };
         };
         match self.owner_of(token) {
-            Ok(identity) if needs.met_by(&identity.role) => Ok(Who::Known(identity)),
+            Ok((identity, digest)) if needs.met_by(&identity.role) => {
+                Ok(Admitted { who: Who::Known(identity), digest })
+            }
             Ok(_) => Err(TokenStatus::WrongScope),
-            Err(Unusable::Expired) => Err(TokenStatus::Expired),
-            Err(Unusable::Revoked) => Err(TokenStatus::Revoked),
-            Err(Unusable::Unknown) if !self.is_closed() => Ok(Who::Anyone { is_strange: true }),
-            Err(Unusable::Unknown) => Err(TokenStatus::Unknown),
+            Err(Unusable::Unknown) if !self.is_closed() => Ok(Who::Anyone { is_strange: true }.into()),
+            Err(unusable) => Err(status_of(unusable)),
         }
+    }
+}
+
+/// Who was let in.
+struct Admitted {
+    who: Who,
+    /// The digest of the token that was shown, if it is one of the store, which may be revoked.
+    digest: Option<Digest>,
+}
+
+impl From<Who> for Admitted {
+    fn from(who: Who) -> Admitted {
+        Admitted { who, digest: None }
+    }
+}
+
+/// Returns the word of the contracts for why a token is not good.
+fn status_of(unusable: Unusable) -> TokenStatus {
+    match unusable {
+        Unusable::Expired => TokenStatus::Expired,
+        Unusable::Revoked => TokenStatus::Revoked,
+        Unusable::Unknown => TokenStatus::Unknown,
+    }
+}
+
+/// How a request came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum WayIn {
+    /// At a port, which others reach as well.
+    Open,
+    /// Over a socket file, which only the server's own user can open.
+    Private,
+}
+
+/// Returns how a request came in. What is not known to be private is open.
+fn way_in(peer: Option<Peer>) -> WayIn {
+    match peer {
+        Some(Peer::Local) => WayIn::Private,
+        Some(Peer::Address(_)) | None => WayIn::Open,
     }
 }
 
@@ -207,13 +252,16 @@ pub(super) async fn check(State(app): State<App>, path: MatchedPath, mut request
     // An endpoint that says nothing is for those who administer the server.
     let needs = app.access().needs.get(&(method, path.as_str())).copied().unwrap_or(Needs::Admin);
     match app.who(needs, &request) {
-        Ok(who) => {
+        Ok(Admitted { who, digest }) => {
             request.extensions_mut().insert(who.caller());
             if let Some(name) = who.name() {
                 request.extensions_mut().insert(CallerKey(key_of(name)));
             }
             request.extensions_mut().insert(who);
-            next.run(request).await
+            match digest {
+                Some(digest) => revocation::answer(app.engine(), digest, next.run(request)).await,
+                None => next.run(request).await,
+            }
         }
         Err(refusal) => Refused::from(refusal).into_response(),
     }
@@ -228,25 +276,26 @@ fn key_of(name: &str) -> u64 {
 
 impl App {
     /// Returns who asks, within what addresses and tokens may ask for.
-    fn who(&self, needs: Needs, request: &Request) -> Result<Who, Refusal> {
+    fn who(&self, needs: Needs, request: &Request) -> Result<Admitted, Refusal> {
         let (site, now) = (&self.0.site, Instant::now());
-        let peer = request.extensions().get::<Peer>().copied().unwrap_or(Peer::Local);
+        let arrived = request.extensions().get::<Peer>().copied();
+        let (way, peer) = (way_in(arrived), arrived.unwrap_or(Peer::Local));
         if needs != Needs::Nothing && request.headers().contains_key(AUTHORIZATION) {
             site.may_authenticate(peer, now)?;
         }
-        match self.access().admit(needs, request.headers()) {
-            Ok(who) => {
-                if let Some(name) = who.name() {
+        match self.access().admit(needs, request.headers(), way) {
+            Ok(admitted) => {
+                if let Some(name) = admitted.who.name() {
                     site.take_request_with(key_of(name), peer, now)?;
                 }
-                Ok(who)
+                Ok(admitted)
             }
             Err(status) => {
                 if is_guess(status) {
                     site.failed_to_authenticate(peer, now);
                 }
                 match needs {
-                    Needs::Sender => Ok(Who::Unknown(status)),
+                    Needs::Sender => Ok(Who::Unknown(status).into()),
                     Needs::Nothing | Needs::Caller | Needs::Agent | Needs::Either | Needs::Admin => {
                         Err(Refusal::unauthenticated("", status))
                     }

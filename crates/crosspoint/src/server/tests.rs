@@ -127,7 +127,8 @@ async fn asked(name: &str, toml: &str, path: &str, body: &str, ready: impl FnOnc
     let server = listener.local_addr().expect("it is bound");
     let stop = CancellationToken::new();
     let (stopped, settled) = (stop.clone().cancelled_owned(), config.clone());
-    let serving = tokio::spawn(async move { run(Listener::Tcp(listener), (engine, side), &settled, stopped).await });
+    let serving =
+        tokio::spawn(async move { run(Listener::Tcp(listener).into(), (engine, side), &settled, stopped).await });
 
     ready(server);
     let head = format!("POST {path} HTTP/1.1\r\nhost: {server}\r\nconnection: close\r\n");

@@ -3,7 +3,9 @@
 mod audit;
 mod commands;
 mod endpoints;
+mod operator;
 mod own_jobs;
 mod rates;
+mod revocation;
 mod shares;
 mod start;

@@ -16,6 +16,7 @@ mod same_numbers;
 mod shares;
 mod shutdown;
 mod stuck;
+mod ten_times;
 mod unix_server;
 mod unreadable;
 mod web_pages;

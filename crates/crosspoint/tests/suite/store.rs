@@ -1,6 +1,7 @@
 //! The store: crashes, full disks, older versions, and how long jobs are kept.
 
 mod crash;
+mod crash_of_tokens;
 mod disk;
 mod keeping;
 mod older;

@@ -38,7 +38,10 @@ fn write(
     }
     writeln!(out, "  data    {}", config.store.path.display())?;
     if is_closed {
-        writeln!(out, "  tokens  every request needs one; crosspoint token list lists them")?;
+        writeln!(
+            out,
+            "  tokens  every request needs one, but commands of this user here; crosspoint token list lists them"
+        )?;
     }
     write_agents(out, engine)?;
     write_callers(out, config)?;

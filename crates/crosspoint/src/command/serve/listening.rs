@@ -1,4 +1,4 @@
-//! Where a server listens: on a port, or on a socket file in its data directory.
+//! Where a server listens: on a port and a socket file in its data directory, or on the file alone.
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -44,7 +44,7 @@ pub(super) struct Listening {
 
 impl Listening {
     /// Listens on the configured address, if that is safe or explicitly allowed. A socket file does not have its
-    /// published name yet: it gets that by [`publish`] when a server is behind it.
+    /// published name yet: it gets that by [`publish`] when a server is behind it. So does the one beside a port.
     pub(super) async fn open(config: &Config) -> Result<Listening, Unheard> {
         if config.server.listen == UNIX {
             return Ok(retrying::with_address(|| async { in_directory(&config.data) }).await?);
@@ -57,12 +57,27 @@ impl Listening {
     }
 }
 
-/// Gives a socket file its published name.
-pub(super) fn publish(file: &mut Option<SocketFile>, data: &Path) -> io::Result<()> {
-    match file {
-        Some(file) => file.publish(data),
-        None => Ok(()),
+/// Gives the socket file its published name. A server with a port gets such a socket beside it, for commands of its own
+/// user, and does without if the directory takes none.
+pub(super) fn publish(file: Option<SocketFile>, data: &Path) -> io::Result<(Option<SocketFile>, Option<Listener>)> {
+    if let Some(mut file) = file {
+        file.publish(data)?;
+        return Ok((Some(file), None));
     }
+    match beside(data) {
+        Ok((file, listener)) => Ok((Some(file), Some(listener))),
+        Err(error) => {
+            let kind = error.kind();
+            tracing::warn!(%kind, "there is no {SERVER_SOCKET} in the data directory: commands ask at the address");
+            Ok((None, None))
+        }
+    }
+}
+
+fn beside(data: &Path) -> io::Result<(SocketFile, Listener)> {
+    let (listener, mut file) = local::listen(data)?;
+    file.publish(data)?;
+    Ok((file, Listener::Unix(listener)))
 }
 
 fn in_directory(data: &Path) -> io::Result<Listening> {

@@ -9,11 +9,14 @@ use crosspoint_contracts::time::Time;
 use serde::Serialize;
 
 use crate::config::SERVER_FILE;
-use crate::local;
+use crate::local::{self, SCHEME};
 
 #[derive(Serialize)]
 struct Shown {
     url: String,
+    /// The address of the socket beside a port, for commands of the server's own user.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    socket: Option<String>,
     pid: u32,
     started_at: Time,
     version: &'static str,
@@ -26,10 +29,11 @@ pub(super) struct Presence {
 
 impl Presence {
     /// Writes the file whole or not at all: it is renamed into place.
-    pub(super) fn announce(directory: &Path, url: &str) -> Result<Presence> {
+    pub(super) fn announce(directory: &Path, url: &str, socket: Option<&Path>) -> Result<Presence> {
         let pid = std::process::id();
         let shown = Shown {
             url: url.to_owned(),
+            socket: socket.map(|path| format!("{SCHEME}{}", path.display())),
             pid,
             started_at: crosspoint_engine::wall_clock::now(),
             version: env!("CARGO_PKG_VERSION"),

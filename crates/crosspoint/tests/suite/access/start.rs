@@ -41,9 +41,11 @@ fn an_address_that_others_reach_needs_a_token_first() {
     let file = directory.0.join("server.json");
     let is_there = || std::fs::read_to_string(&file).ok().filter(|text| text.contains("http"));
     let left = until("it is ready", is_there);
-    assert!(left.contains("127.0.0.1"), "{left}");
+    assert!(left.contains("http://127.0.0.1"), "{left}");
+    let left: serde_json::Value = serde_json::from_str(&left).expect("it is JSON");
+    let url = left["url"].as_str().expect("an address");
     let list = |token: Option<&str>| {
-        let mut command = crosspoint(&["jobs", "list", "--data", data]);
+        let mut command = crosspoint(&["jobs", "list", "--server", url]);
         command.env_remove("CROSSPOINT_TOKEN");
         if let Some(token) = token {
             command.env("CROSSPOINT_TOKEN", token);

@@ -171,6 +171,10 @@ fn a_socket_of_another_directory_or_user_leads_nowhere() {
     for path in [outside.clone(), planted.data.join("../outside.sock"), PathBuf::from("outside.sock")] {
         planted.write(&format!("unix:{}", path.display()));
         planted.leads_nowhere("it names a socket outside its directory");
+        // Beside an address that would be believed.
+        let both = json!({ "url": planted.url(), "socket": format!("unix:{}", path.display()) });
+        fs::write(planted.file(), both.to_string()).expect("it can be written");
+        planted.leads_nowhere("it names a socket outside its directory");
     }
     let inside = planted.data.join("server.sock");
     symlink(&outside, &inside).expect("it can be made");

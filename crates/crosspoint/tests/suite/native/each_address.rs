@@ -14,7 +14,7 @@ use crate::support::run_caller::{STREAM, SYNC, request};
 use crate::support::server::{Answer, Server, head, until};
 
 /// Most memory of a server with these limits, in MiB: that of an idle one, and as much again.
-const MEMORY_MAX_MIB: u64 = 96;
+pub(super) const MEMORY_MAX_MIB: u64 = 96;
 
 /// Connections of one address that are too many. The system queues as many for a server. Callers that had to wait until
 /// all of them were told, which takes 2 s for 64 of them, would wait for longer than they do here.
@@ -35,7 +35,7 @@ fn connected_from(server: &Server, n: u8) -> TcpStream {
 }
 
 /// What a caller at another address is answered.
-fn asked_from(server: &Server, n: u8, path: &str) -> Answer {
+pub(super) fn asked_from(server: &Server, n: u8, path: &str) -> Answer {
     let mut stream = connected_from(server, n);
     stream.write_all(head("GET", path, &[], 0).as_bytes()).expect("it can be sent");
     Answer::read(&mut BufReader::new(stream)).expect("it is answered")

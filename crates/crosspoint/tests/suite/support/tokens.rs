@@ -1,9 +1,12 @@
 //! Tokens of a server, and requests that come with them.
 
+use std::io::{BufReader, Write};
+use std::os::unix::net::UnixStream;
+
 use serde_json::{Value, json};
 
 use crate::support::program::{crosspoint, stdout};
-use crate::support::server::{Answer, Server};
+use crate::support::server::{Answer, PATIENCE, Server, head};
 
 /// Makes a token, by a request with the token `by`; without it on a server that is still open.
 pub(crate) fn create(server: &Server, by: Option<&str>, body: &Value) -> String {
@@ -32,6 +35,17 @@ pub(crate) fn with(server: &Server, token: Option<&str>, method: &str, path: &st
     let bearer = token.map(|token| format!("Bearer {token}"));
     let headers: Vec<(&str, &str)> = bearer.iter().map(|value| ("authorization", value.as_str())).collect();
     server.request(method, path, &headers, body.as_bytes())
+}
+
+/// One request over the socket in the server's data directory.
+pub(crate) fn private(server: &Server, token: Option<&str>, method: &str, path: &str, body: &str) -> Answer {
+    let mut stream = UnixStream::connect(server.data().join("server.sock")).expect("it listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a socket can have a timeout");
+    let bearer = token.map(|token| format!("Bearer {token}"));
+    let headers: Vec<(&str, &str)> = bearer.iter().map(|value| ("authorization", value.as_str())).collect();
+    let head = head(method, path, &headers, body.len());
+    stream.write_all(&[head.as_bytes(), body.as_bytes()].concat()).expect("it can be sent");
+    Answer::read(&mut BufReader::new(stream)).expect("it answers")
 }
 
 impl Server {
