@@ -215,6 +215,7 @@ impl Engine {
                 && filter.work.as_ref().is_none_or(|work| *job.request.work == **work)
                 && filter.agent.as_ref().is_none_or(|agent| job.agent_or_pinned() == Some(agent))
                 && filter.door.is_none_or(|door| job.request.door == door)
+                && filter.caller.as_ref().is_none_or(|caller| job.request.caller == *caller)
         };
         let jobs: Vec<Job> =
             self.published().live(filter.before, wanted, filter.limit).iter().map(|job| (**job).clone()).collect();
