@@ -65,8 +65,8 @@ impl Backend for Orchestrator {
             Err(why) => return Err(denied(&why, Refusal::no_such_job)),
         };
         // Work that was repeated, or came in at another door, is found by the job's own id.
-        let found = match (found, request_id.parse()) {
-            (None, Ok(id)) => self.engine.job(id).await.map_err(|error| fault(&error))?,
+        let found = match (found, self.engine.job_id(request_id)) {
+            (None, Some(id)) => self.engine.job(id).await.map_err(|error| fault(&error))?,
             (found, _) => found,
         };
         // A caller that shows who it is sees its own work alone.

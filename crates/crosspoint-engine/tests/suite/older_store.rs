@@ -14,7 +14,7 @@ fn older() -> Scratch {
     of("schema-7")
 }
 
-fn of(schema: &str) -> Scratch {
+pub(crate) fn of(schema: &str) -> Scratch {
     let scratch = Scratch::new();
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/stores").join(schema).join("jobs.db");
     fs::copy(kept, scratch.database()).expect("it can be copied");

@@ -7,10 +7,10 @@ use axum::extract::State;
 use axum::http::header::{HeaderValue, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
-use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Ahead, Submitted, Unaccepted, Watch};
-use crosspoint_engine::store::{Filter, Found};
+use crosspoint_engine::store::Found;
 use crosspoint_exchange::backend::{self, Backend};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
@@ -62,7 +62,12 @@ pub(super) async fn show_job(
 }
 
 pub(super) async fn list_jobs(State(app): State<App>, who: Who, uri: Uri) -> Result<Response, Refused> {
-    let filter = Filter { caller: who.only(), ..query::filter(&uri)? };
+    let (mut filter, before) = query::filter(&uri, app.engine().ids())?;
+    filter.caller = who.only();
+    if let Some(id) = before {
+        let place = app.engine().place(id, filter.caller.as_deref()).await.map_err(|error| fault(&error))?;
+        filter.before = Some(place.ok_or_else(Refusal::no_such_job)?);
+    }
     let page = app.engine().list(filter).await.map_err(|error| fault(&error))?;
     let mut out = Vec::with_capacity(1024 * (page.jobs.len() + 1));
     let mut object = Object::open(&mut out);
@@ -71,7 +76,7 @@ pub(super) async fn list_jobs(State(app): State<App>, who: Who, uri: Uri) -> Res
         view::push_job(out, job, &beside, Extent::Listed);
     });
     match page.next {
-        Some(Seq(next)) => object.quoted("next", next),
+        Some(next) => object.quoted("next", next),
         None => object.raw("next", b"null"),
     }
     object.close();
