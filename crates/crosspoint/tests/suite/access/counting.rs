@@ -1,9 +1,9 @@
-//! Nothing that a caller sees counts the work of others: neither ids nor lists.
+//! Nothing that a caller sees counts the work of others: neither ids and lists, nor why its work waits or is refused.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::server::Server;
+use crate::support::server::{Server, until};
 use crate::support::tokens::{self, with};
 
 struct Two {
@@ -73,4 +73,37 @@ fn a_list_goes_on_by_ids_and_by_none_that_is_made_up() {
     assert_eq!(behind("7").status, 400);
     // The id of another's job is that of none.
     assert_eq!((behind(&other).status, behind(&other).text()), (404, behind(&Uuid::nil().to_string()).text()));
+}
+
+const ONE_AT_A_TIME: &str = "[server]\ndrain_seconds = 0.1\n[limits]\njobs = 4\njobs_per_work = 4\njobs_per_agent = 4\n\
+    [[agent]]\nname = \"one\"\ncontract = \"builtin\"\nrun = \"slow_echo\"\nwork = [\"w\"]\nconcurrency = 1\n";
+
+#[test]
+fn why_work_waits_or_is_refused_does_not_count_that_of_others() {
+    let two = two(Server::configured(ONE_AT_A_TIME));
+    let long = json!({"seconds": 3000});
+    let busy = two.submit(&two.other, "w", &long);
+    let is_running = || two.get(&two.other, &format!("/api/v1/jobs/{busy}"))["state"] == "running";
+    until("it runs", || is_running().then_some(()));
+    two.submit(&two.other, "w", &long);
+    let id = two.submit(&two.one, "w", &long);
+    let why = |token: &str| two.get(token, &format!("/api/v1/jobs/{id}"))["stuck"]["reason"].clone();
+    assert_eq!(why(&two.one), "in the queue");
+    assert_eq!(why(&two.admin), "1 job is ahead of it in the queue; agent one is busy with 1 of 1");
+    assert_eq!(two.get(&two.one, "/api/v1/jobs")["jobs"][0]["stuck"]["reason"], "in the queue");
+    // At a door, too.
+    let id = Uuid::new_v4().to_string();
+    let asked = json!({
+        "protocol_version": "1.0", "message_id": id, "from_agent": "orchestrator", "to_agent": "code",
+        "timestamp": "2026-01-19T04:21:04Z", "trace_id": id, "request_id": id, "type": "work_request",
+        "payload": {"task_id": id, "work_type": "w", "parameters": long, "hints": {}},
+    });
+    let path = "/api/agent/message?wait=0.1";
+    let said = with(&two.server, Some(&two.one), "POST", path, &asked.to_string()).text();
+    assert!(said.contains("in the queue") && !said.contains("busy"), "{said}");
+    let body = json!({"work": "w", "input": long}).to_string();
+    let full = with(&two.server, Some(&two.one), "POST", "/api/v1/jobs", &body);
+    assert_eq!(full.status, 429, "{full:?}");
+    let message = full.json()["error"]["message"].as_str().expect("a message").to_owned();
+    assert!(!message.contains(|c: char| c.is_ascii_digit()), "{message}");
 }
