@@ -61,8 +61,8 @@ impl Ids {
         JobId::of_row(seq, assemble(millis, number, proof))
     }
 
-    /// Reads an id. One that was not made for this store is read as that of the job [`FOREIGN`], which no store has.
-    /// Whether there is a job with this id only the store can say: there is if its stored id is this one.
+    /// Reads an id. One that was not made for this store is read as that of job 0, which no store has. Whether there
+    /// is a job with this id only the store can say: there is if its stored id is this one.
     pub fn read(&self, uuid: Uuid) -> JobId {
         let (millis, number, last) = take_apart(uuid);
         if !self.hides(millis) {
