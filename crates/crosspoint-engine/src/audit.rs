@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::time::Time;
+use uuid::Uuid;
 
 use crate::breaker;
 use crate::core::{AgentCommand, Command, GrantCommand, Reply};
@@ -68,7 +69,7 @@ pub struct Deed {
     /// What was done.
     pub act: Act,
     /// The job that it was done to.
-    pub job: Option<JobId>,
+    pub job: Option<Uuid>,
     /// The name of what it was done to, or the id of another job that it was about.
     pub object: Option<Box<str>>,
 }
@@ -83,7 +84,7 @@ pub struct AuditEntry {
     /// What was done.
     pub act: Act,
     /// The job that it was done to.
-    pub job: Option<JobId>,
+    pub job: Option<Uuid>,
     /// The name of what it was done to, or the id of another job that it was about.
     pub object: Option<Box<str>>,
 }
@@ -136,7 +137,7 @@ impl Act {
 
     /// Returns the act, done to this job.
     pub fn to_job(self, job: JobId) -> Deed {
-        Deed { act: self, job: Some(job), object: None }
+        Deed { act: self, job: Some(job.uuid()), object: None }
     }
 
     /// Returns the act, done to what has this name.

@@ -27,7 +27,7 @@ use crosspoint_contracts::time::Time;
 
 use crate::breaker;
 use crate::grant::Grants;
-use crate::id::{JobId, SEQ_MAX, Seq};
+use crate::id::{Ids, SEQ_MAX, Seq};
 use crate::job::{Job, Request, State};
 use crate::keys::Keys;
 use crate::machine::{self, Action, End, Event, Refused};
@@ -56,6 +56,7 @@ pub struct Core {
     /// The agents that take each work. The name of a work is stored here once and shared by all jobs that have it.
     works: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     next_seq: Seq,
+    ids: Ids,
     last_accepted_at: Time,
     /// The first job that this orchestrator drives. Jobs before it are driven by another process, except those in
     /// `taken`.
@@ -112,6 +113,7 @@ impl Core {
             agents: BTreeMap::new(),
             works: BTreeMap::new(),
             next_seq,
+            ids: origin.ids,
             last_accepted_at: Time::default(),
             resting: false,
             driven_from,
@@ -288,9 +290,9 @@ impl Core {
         }
         let seq = self.next_seq;
         self.next_seq = Seq(seq.0 + 1);
-        // Ids sort in the order in which jobs were accepted, also when the clock goes back.
+        // The times in ids do not go back, also when the clock does.
         self.last_accepted_at = self.last_accepted_at.max(now);
-        let id = JobId::new(seq, self.last_accepted_at, submission.chance);
+        let id = self.ids.make(seq, self.last_accepted_at);
         let request_id = if submission.nameless { id.to_string().into_boxed_str() } else { request.request_id.clone() };
         // A hundred thousand jobs share the names of a few works.
         let work =

@@ -1,15 +1,22 @@
 //! The number and the id of a job, and the id of a store.
 //!
-//! A job's id is a UUIDv7 whose first random bits are the job's number. So a job is found by its id without an index
-//! over random keys, which would be the most expensive part of a store that only ever appends. Ids sort in the order in
-//! which jobs were accepted, also within one millisecond. The remaining 34 bits are random: an id from another store
-//! does not match the job that has the same number here.
+//! A job's id is a UUIDv7 from which the store reads the job's number. So a job is found by its id without an index
+//! over random keys, which would be the most expensive part of a store that only ever appends. Only the store can read
+//! the number: [`Ids`] hides it with a key, because two ids of one caller would otherwise tell how many jobs of others
+//! came in between.
+//!
+//! The last 34 bits prove that the store made the id: one that was made up, or that is from another store, finds
+//! nothing.
+
+mod hidden;
 
 use std::fmt;
-use std::str::FromStr;
 
 use crosspoint_contracts::time::Time;
 use uuid::Uuid;
+
+pub use hidden::Ids;
+use hidden::{assemble, millis_of};
 
 /// The number of a job in its store, counted from 1. It is also the job's row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -18,72 +25,61 @@ pub struct Seq(pub u64);
 /// How many bits of an id hold the number: enough for a million jobs a second over twelve days, or 10,000 a second over
 /// three years.
 const SEQ_BITS: u32 = 40;
-const RANDOM_BITS: u32 = 34;
+const LAST_BITS: u32 = 34;
+const MILLIS_MAX: u64 = (1 << 48) - 1;
 
 /// Largest number that fits into an id.
 pub const SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 
-/// A job's id: made by the engine, a UUIDv7, never changed.
+/// A job's id: made by the engine, a UUIDv7, never changed. Ids sort in the order in which jobs were accepted.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct JobId(Uuid);
+pub struct JobId {
+    seq: Seq,
+    uuid: Uuid,
+}
 
 /// The identity of a store. It stays the same over restarts and moves, and every new store gets another one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoreId(pub u64);
 
 impl JobId {
-    /// Makes the id of the job with this number, accepted at this time. `chance` is any random number.
+    /// Makes the id of the job with this number, accepted at this time, with the number in the clear. `chance` is any
+    /// random number.
     pub fn new(seq: Seq, at: Time, chance: u64) -> JobId {
-        let millis = u128::from((at.0.max(0) / 1000).unsigned_abs() & ((1 << 48) - 1));
-        let seq = u128::from(seq.0 & SEQ_MAX);
-        let chance = u128::from(chance & ((1 << RANDOM_BITS) - 1));
-        // 48 bits of time, the version, 12 bits, the variant, 62 bits.
-        let high = seq >> 28;
-        let low = ((seq & ((1 << 28) - 1)) << RANDOM_BITS) | chance;
-        JobId(Uuid::from_u128((millis << 80) | (7 << 76) | (high << 64) | (0b10 << 62) | low))
+        let chance = chance & ((1 << LAST_BITS) - 1);
+        JobId::of_row(seq, assemble(millis_of(at), seq.0 & SEQ_MAX, chance))
+    }
+
+    /// Returns the id of the job that has this row.
+    pub fn of_row(seq: Seq, uuid: Uuid) -> JobId {
+        JobId { seq, uuid }
     }
 
     /// Returns the number that the id holds. Only the store can say whether there is a job with this id.
     pub fn seq(self) -> Seq {
-        let bits = self.0.as_u128();
-        let high = ((bits >> 64) & 0xfff) as u64;
-        let low = ((bits >> RANDOM_BITS) & ((1 << 28) - 1)) as u64;
-        Seq((high << 28) | low)
+        self.seq
     }
 
     /// Returns the id as the UUID that contracts use.
     pub fn uuid(self) -> Uuid {
-        self.0
+        self.uuid
     }
 
     /// Returns the id as the 16 bytes that the store keeps.
     pub fn as_bytes(&self) -> &[u8; 16] {
-        self.0.as_bytes()
-    }
-
-    /// Makes an id from the 16 bytes that the store keeps.
-    pub fn from_bytes(bytes: [u8; 16]) -> JobId {
-        JobId(Uuid::from_bytes(bytes))
-    }
-}
-
-impl FromStr for JobId {
-    type Err = uuid::Error;
-
-    fn from_str(text: &str) -> Result<JobId, uuid::Error> {
-        text.parse().map(JobId)
+        self.uuid.as_bytes()
     }
 }
 
 impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(&self.uuid, f)
     }
 }
 
 impl fmt::Debug for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        fmt::Display::fmt(&self.uuid, f)
     }
 }
 
@@ -103,24 +99,5 @@ impl fmt::Display for StoreId {
 impl fmt::Debug for StoreId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_holds_its_number_and_sorts_by_it() {
-        let mut last = None;
-        for seq in [1, 2, 255, 1 << 28, (1 << 28) + 1, SEQ_MAX] {
-            let id = JobId::new(Seq(seq), Time(1_700_000_000_000_000), u64::MAX);
-            assert_eq!(id.seq(), Seq(seq));
-            assert_eq!(id.0.get_version_num(), 7);
-            assert_eq!(id.0.get_variant(), uuid::Variant::RFC4122);
-            assert_eq!(id.to_string().parse(), Ok(id));
-            assert!(last < Some(id));
-            last = Some(id);
-        }
     }
 }

@@ -14,6 +14,7 @@ use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::{AgentDocument, Progress, Question};
 use crosspoint_contracts::request::{Door, Key, Limits, Priority};
 use crosspoint_contracts::time::Time;
+use uuid::Uuid;
 
 use crate::id::{JobId, Seq};
 
@@ -76,7 +77,7 @@ pub struct Request {
     /// The id that the engine gave the job.
     pub id: JobId,
     /// The job that this one repeats.
-    pub parent: Option<JobId>,
+    pub parent: Option<Uuid>,
     /// The door that the request came through.
     pub door: Door,
     /// The caller that the job belongs to. Request keys of different callers are kept apart. Without tokens all callers

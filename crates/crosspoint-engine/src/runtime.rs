@@ -18,7 +18,6 @@
 mod acting;
 mod agent_view;
 mod attempt;
-mod chance;
 mod clock;
 mod committer;
 mod config;

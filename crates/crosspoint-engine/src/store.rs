@@ -23,6 +23,7 @@ mod read;
 mod row;
 mod said;
 mod schema;
+mod secret;
 mod write;
 
 use std::collections::BTreeSet;
@@ -34,14 +35,13 @@ use std::time::Duration;
 
 use crosspoint_contracts::time::Time;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
-use uuid::Uuid;
 
 use crate::claim::Claim;
 use crate::core::{Member, Standing};
 use crate::grant::Grant;
 use crate::id::Seq;
 use crate::job::Job;
-use crate::keys::{Hash, Keys, Salt};
+use crate::keys::{Hash, Keys};
 use crate::machine::End;
 use crate::retention::Jumps;
 pub use audit::{AuditPage, AuditRow};
@@ -141,12 +141,12 @@ impl Store {
         let lock = Lock::take(path)?;
         let mut connection = Connection::open(path).map_err(|error| Fault::of(path, &error))?;
         schema::leave_log(&connection, true).map_err(|error| Fault::of(path, &error))?;
-        let salt = schema::prepare(&mut connection, options).map_err(|error| error.into_fault(path))?;
+        let secrets = schema::prepare(&mut connection, options).map_err(|error| error.into_fault(path))?;
         let fault = |error: rusqlite::Error| Fault::of(path, &error);
         let next_event: i64 =
             connection.query_row("SELECT coalesce(max(seq), 0) + 1 FROM event", (), |row| row.get(0)).map_err(fault)?;
         let checkpointer = Checkpointer::start(path)?;
-        let readers = Readers::new(path, salt);
+        let readers = Readers::new(path, secrets);
         let claim = Claim::Seen(schema::epoch(&connection).map_err(fault)?);
         let (lost, serves, sync_time) = (false, false, Duration::ZERO);
         let path = path.clone();
@@ -351,8 +351,4 @@ impl Drop for Store {
         self.checkpointer.due.lock().unwrap_or_else(PoisonError::into_inner).stop = true;
         self.checkpointer.changed.notify_one();
     }
-}
-
-fn salt_of(bytes: [u8; 16]) -> Salt {
-    Salt(Uuid::from_bytes(bytes))
 }

@@ -20,6 +20,8 @@ mod finding;
 mod full_store;
 #[path = "suite/grants.rs"]
 mod grants;
+#[path = "suite/ids.rs"]
+mod ids;
 #[path = "suite/interruptions.rs"]
 mod interruptions;
 #[path = "suite/joining.rs"]

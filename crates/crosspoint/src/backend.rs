@@ -65,8 +65,8 @@ impl Backend for Orchestrator {
             Err(why) => return Err(denied(&why, Refusal::no_such_job)),
         };
         // Work that was repeated, or came in at another door, is found by the job's own id.
-        let found = match (found, request_id.parse()) {
-            (None, Ok(id)) => self.engine.job(id).await.map_err(|error| fault(&error))?,
+        let found = match (found, self.engine.job_id(request_id)) {
+            (None, Some(id)) => self.engine.job(id).await.map_err(|error| fault(&error))?,
             (found, _) => found,
         };
         // A caller that shows who it is sees its own work alone.
@@ -119,7 +119,7 @@ impl Backend for Orchestrator {
     fn stuck(&self, now: &Arc<Job>) -> Option<String> {
         // The question itself says that a person is asked.
         let is_asking = matches!(now.state, job::State::Waiting { .. });
-        self.engine.stuck(now, Ahead::Left).filter(|_| !is_asking).map(|stuck| stuck.reason)
+        self.engine.stuck(now, ahead(now, Ahead::Left)).filter(|_| !is_asking).map(|stuck| stuck.reason)
     }
 
     fn agent_type(&self, agent: &str) -> Option<Arc<str>> {
@@ -196,6 +196,11 @@ pub(crate) fn tracked(submitted: runtime::Submitted) -> Submitted<Tracked> {
         runtime::Submitted::New(watch) => Submitted::New(Tracked(watch)),
         runtime::Submitted::Repeat(watch) => Submitted::Repeat(Tracked(watch)),
     }
+}
+
+/// Returns what its caller may be told of other jobs than this: nothing if the caller shows who it is.
+pub(crate) fn ahead(job: &Job, of: Ahead) -> Ahead {
+    if job.request.caller.is_empty() { of } else { Ahead::Hidden }
 }
 
 /// Returns why a request did not become a job, for doors.

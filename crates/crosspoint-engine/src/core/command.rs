@@ -10,7 +10,7 @@ use super::{AgentCommand, GrantCommand, Grip, Member, Room, Share, Spec, Standin
 use crate::audit::Deed;
 use crate::event::Violation;
 use crate::grant::{Grant, Unusable};
-use crate::id::{JobId, Seq};
+use crate::id::{Ids, JobId, Seq};
 use crate::job::{Job, Request};
 use crate::keys::{Hash, Hashes, Keys};
 use crate::machine::{End, Event, Refused};
@@ -74,8 +74,6 @@ pub struct Submission {
     pub others: Vec<Seq>,
     /// The document, as it came.
     pub document: crosspoint_contracts::content::Block,
-    /// The random number for the job's id.
-    pub chance: u64,
 }
 
 /// The reply to a command. It may be sent once the batch is on disk.
@@ -156,6 +154,8 @@ pub struct Origin {
     pub keys: Keys,
     /// The number of the last job.
     pub last_seq: Seq,
+    /// What makes the ids of jobs.
+    pub ids: Ids,
     /// The jobs that have ended and are still kept.
     pub ended: Ended,
     /// Jobs that have an outcome although their rows do not say so.

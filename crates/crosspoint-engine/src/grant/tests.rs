@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::core::{Batch, Command, Core, GrantCommand, Mode, Origin, Reply, Room};
-use crate::id::Seq;
+use crate::id::{Ids, Seq};
 use crate::keys::Keys;
 use crate::machine::End;
 use crate::retention::{Ended, Jumps, Rule};
@@ -40,6 +40,7 @@ fn core(grants: Vec<Grant>) -> Core {
         jobs: Vec::new(),
         keys: Keys::default(),
         last_seq: Seq(0),
+        ids: Ids::PLAIN,
         ended: Ended::new(Rule::FOR_EVER, Jumps::default()),
         unrepaired: Vec::new(),
         room: Room::of(10),

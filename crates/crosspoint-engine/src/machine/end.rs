@@ -59,9 +59,11 @@ impl Step {
     }
 
     /// Returns a number from 0 to 1 that differs between jobs and attempts, so that jobs that failed together are not
-    /// repeated together. It is the same when the step is taken again.
+    /// repeated together. It is the same when the step is taken again. Callers see what comes of it, so it is made of
+    /// the id and not of the number.
     fn chance(&self) -> f64 {
-        let seed = self.job.request.id.seq().0 ^ (u64::from(self.job.attempts) << 48);
+        let (_, id) = self.job.request.id.uuid().as_u64_pair();
+        let seed = id ^ (u64::from(self.job.attempts) << 48);
         let mixed = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         f64::from((mixed >> 40) as u32) / f64::from(1_u32 << 24)
     }

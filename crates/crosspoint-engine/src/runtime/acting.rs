@@ -6,6 +6,7 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::request::{Key, NewJob};
 use crosspoint_contracts::time::Time;
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use super::agent_view::AgentView;
 use super::engine::Engine;
@@ -93,7 +94,7 @@ impl Acting<'_> {
     }
 
     /// Accepts a request that repeats the job `parent`.
-    async fn submit_child(self, new: NewJob, parent: Option<JobId>) -> Result<Submitted, Unaccepted> {
+    async fn submit_child(self, new: NewJob, parent: Option<Uuid>) -> Result<Submitted, Unaccepted> {
         let mut submission = Arc::new(self.engine.submission(new, parent));
         loop {
             let waiting = self.put(Command::Submit(submission.clone()));
@@ -215,7 +216,7 @@ impl Acting<'_> {
             // The recipient was told the outcome of its request. This is another one, which an operator asked for.
             notify: None,
         };
-        Ok(self.submit_child(new, Some(id)).await)
+        Ok(self.submit_child(new, Some(id.uuid())).await)
     }
 
     /// Stops or resumes giving an agent new work.

@@ -26,7 +26,6 @@ use super::pull::Handed;
 use crate::breaker::Health;
 use crate::core::Reply;
 use crate::event::Violation;
-use crate::id::JobId;
 use crate::job::Job;
 use crate::machine::Event;
 use crate::policy::MEMORY_BYTES_MAX;
@@ -258,7 +257,8 @@ impl Attempt {
 
     /// Returns the job with this id in this store, whatever became of it. For links that find traces of other jobs
     /// where they want to work.
-    pub async fn other(&self, id: JobId) -> Result<Option<Arc<Job>>, Failed> {
+    pub async fn other(&self, id: &str) -> Result<Option<Arc<Job>>, Failed> {
+        let Some(id) = self.engine.job_id(id) else { return Ok(None) };
         match self.engine.job(id).await {
             Ok(watch) => Ok(watch.map(|watch| watch.job())),
             Err(error) => {

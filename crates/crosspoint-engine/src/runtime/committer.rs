@@ -19,7 +19,7 @@ use super::purge_audit::AuditPurger;
 use super::release::{self, Release};
 use crate::audit::Deed;
 use crate::core::{Batch, Command, Core, Effect, Mode, Reply, Room, Spec};
-use crate::id::Seq;
+use crate::id::{Ids, Seq};
 use crate::machine::Action;
 use crate::retention::{Ended, Rule};
 use crate::store::{Fault, Store};
@@ -75,6 +75,8 @@ pub(super) struct Settled {
     pub(super) agents: Vec<Spec>,
     pub(super) room: Room,
     pub(super) mode: Mode,
+    /// What makes the ids of jobs.
+    pub(super) ids: Ids,
     pub(super) retention: Rule,
     /// How long entries of the audit are kept; `None` keeps them for ever.
     pub(super) audit_age: Option<Duration>,

@@ -14,7 +14,6 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::{self, Link};
-use super::chance::Chance;
 use super::committer::{Committer, Settled};
 use super::config::Config;
 use super::inbox::{Answer, Inbox};
@@ -59,7 +58,6 @@ struct Inner {
     /// The task that carries out what was committed.
     releaser: Mutex<Option<tokio::task::JoinHandle<()>>>,
     stopping: AtomicBool,
-    chance: Chance,
     /// Which readings are in the audit already.
     readings: Mutex<Readings>,
     died: CancellationToken,
@@ -98,7 +96,6 @@ impl Engine {
             texts: super::text::room(),
             releaser: Mutex::default(),
             stopping: AtomicBool::new(false),
-            chance: Chance::new(),
             readings: Mutex::default(),
             died: CancellationToken::new(),
             leaving: CancellationToken::new(),
@@ -106,8 +103,8 @@ impl Engine {
         let death = Death(engine.clone());
         let alive_at = store.alive_at()?;
         let Config { limits, mode, retention, audit_age, .. } = config;
-        let is_server = mode == Mode::Serve;
-        let settled = Settled { agents: specs, room: limits.room, mode, retention, audit_age };
+        let (is_server, ids) = (mode == Mode::Serve, engine.ids().clone());
+        let settled = Settled { agents: specs, room: limits.room, mode, ids, retention, audit_age };
         let committer = Committer::start(store, engine.clone(), inbox, settled)?;
         let spawned = thread::Builder::new().name("commit".to_owned()).spawn(move || {
             let _guard = death;
@@ -220,11 +217,6 @@ impl Engine {
     /// Whether this process does not drive the job.
     pub(super) fn is_held(&self, seq: Seq) -> bool {
         self.published().is_held(seq)
-    }
-
-    /// Returns a number that cannot be guessed from outside and differs every time.
-    pub(super) fn chance(&self) -> u64 {
-        self.0.chance.next()
     }
 
     pub(super) fn readings(&self) -> &Mutex<Readings> {

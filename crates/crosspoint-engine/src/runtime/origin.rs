@@ -29,6 +29,7 @@ pub(super) fn origin(
         jobs: loaded.jobs,
         keys: loaded.keys,
         last_seq: loaded.last_seq,
+        ids: settled.ids.clone(),
         ended,
         unrepaired: loaded.unrepaired,
         room: settled.room,

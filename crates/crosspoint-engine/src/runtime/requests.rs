@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crosspoint_contracts::request::{Door, Key, NewJob};
 use crosspoint_contracts::time::Time;
+use uuid::Uuid;
 
 use super::engine::Engine;
 use super::inbox::Answer;
@@ -11,7 +12,7 @@ use super::published::Watch;
 use super::same_request::Likeness;
 use crate::core::{Command, Rejected, Reply, Submission};
 use crate::event::Violation;
-use crate::id::{JobId, Seq};
+use crate::id::{Ids, JobId, Seq};
 use crate::job::{Job, Request};
 use crate::keys::Hashes;
 use crate::machine::{self, Event, Refused};
@@ -89,8 +90,7 @@ impl Engine {
         Ok(false)
     }
 
-    pub(super) fn submission(&self, new: NewJob, parent: Option<JobId>) -> Submission {
-        let chance = self.chance();
+    pub(super) fn submission(&self, new: NewJob, parent: Option<Uuid>) -> Submission {
         let request_id = new.request_id.unwrap_or_default();
         let nameless = request_id.is_empty();
         let key = if nameless && new.key == Key::RequestId { Key::None } else { new.key };
@@ -101,7 +101,8 @@ impl Engine {
         let hashes = Hashes { key: hash(&key), alias };
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
         let request = Request {
-            id: JobId::new(Seq(0), Time::default(), chance),
+            // The core gives it its id.
+            id: JobId::new(Seq(0), Time::default(), 0),
             parent,
             door: new.door,
             caller: new.caller,
@@ -118,7 +119,7 @@ impl Engine {
             notify: new.notify,
             input: offset(new.input.start)..offset(new.input.end),
         };
-        Submission { request, nameless, hashes, others: Vec::new(), document: new.document, chance }
+        Submission { request, nameless, hashes, others: Vec::new(), document: new.document }
     }
 
     /// Finds the job that a caller knows by this id of its own, to look at or to wait for.
@@ -154,6 +155,27 @@ impl Engine {
     pub fn find_live(&self, wanted: impl FnMut(&Job) -> bool) -> Option<Watch> {
         let found = self.published().live(None, wanted, 1);
         found.first().and_then(|job| self.published().watch(job.id()))
+    }
+
+    /// Returns what reads the ids of jobs.
+    pub fn ids(&self) -> &Ids {
+        self.readers().ids()
+    }
+
+    /// Reads the id of a job; `None` if the text is no UUID. Whether there is such a job is not known.
+    pub fn job_id(&self, text: &str) -> Option<JobId> {
+        self.ids().parse(text)
+    }
+
+    /// Returns where a list goes on behind the job with this id; `None` if there never was such a job, or if it is not
+    /// this caller's. A job that was removed is known by the proof in its id, which ids of earlier versions lack.
+    pub async fn place(&self, id: JobId, caller: Option<&str>) -> Result<Option<Seq>, Fault> {
+        let is_seen = |job: &Job| caller.is_none_or(|caller| *caller == *job.request.caller);
+        let place = match self.read(move |readers| readers.job(id)).await? {
+            Some(job) => is_seen(&job),
+            None => self.ids().proves(id),
+        };
+        Ok(place.then_some(id.seq()))
     }
 
     /// Returns a job, to look at or to wait for.
@@ -215,10 +237,11 @@ impl Engine {
                 && filter.work.as_ref().is_none_or(|work| *job.request.work == **work)
                 && filter.agent.as_ref().is_none_or(|agent| job.agent_or_pinned() == Some(agent))
                 && filter.door.is_none_or(|door| job.request.door == door)
+                && filter.caller.as_ref().is_none_or(|caller| job.request.caller == *caller)
         };
         let jobs: Vec<Job> =
             self.published().live(filter.before, wanted, filter.limit).iter().map(|job| (**job).clone()).collect();
-        let next = if jobs.len() == filter.limit { jobs.last().map(Job::seq) } else { None };
+        let next = if jobs.len() == filter.limit { jobs.last().map(Job::id) } else { None };
         Page { jobs, next, looked_at: 0 }
     }
 

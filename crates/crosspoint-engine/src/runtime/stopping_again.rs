@@ -13,6 +13,7 @@ use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::time::Time;
 
 use super::engine::Engine;
+use crate::id::JobId;
 use crate::job::{Job, Phase};
 use crate::store::Filter;
 
@@ -52,7 +53,7 @@ impl Engine {
                 told += 1;
                 self.stop_job_again(job);
             }
-            before = page.next;
+            before = page.next.map(JobId::seq);
             if before.is_none() {
                 return;
             }

@@ -36,13 +36,15 @@ pub struct Stuck {
     pub since: Time,
 }
 
-/// Whether the jobs ahead in the queue are counted, which means looking at all of them.
+/// What is said of the other jobs that a job in the queue waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ahead {
-    /// They are counted: for one job.
+    /// How many are ahead, which means looking at all of them: for one job.
     Counted,
-    /// They are not counted: for a list of jobs.
+    /// How many the agent has: for a list of jobs.
     Left,
+    /// Nothing: for a caller that may know its own jobs alone.
+    Hidden,
 }
 
 impl Engine {
@@ -100,21 +102,26 @@ impl Engine {
             !agent.standing.drained && agent.standing.breaker.is_closed() && agent.away_since().is_none()
         };
         if let Some(open) = agents.iter().find(is_open) {
-            let busy = why_busy(open);
-            if ahead == Ahead::Left {
-                return format!("in the queue; {busy}");
-            }
-            return match self.published().ahead_of(job) {
-                0 => format!("next in the queue; {busy}"),
-                1 => format!("1 job is ahead of it in the queue; {busy}"),
-                ahead => format!("{ahead} jobs are ahead of it in the queue; {busy}"),
+            let place = match ahead {
+                Ahead::Hidden => return "in the queue".to_owned(),
+                Ahead::Left => "in the queue".to_owned(),
+                Ahead::Counted => place(self.published().ahead_of(job)),
             };
+            return format!("{place}; {}", why_busy(open));
         }
         let mut reasons: Vec<String> = agents.iter().take(AGENTS_NAMED_MAX).map(why_closed).collect();
         if agents.len() > AGENTS_NAMED_MAX {
             reasons.push(format!("{} more agents are closed to new work, too", agents.len() - AGENTS_NAMED_MAX));
         }
         reasons.join("; ")
+    }
+}
+
+fn place(ahead: usize) -> String {
+    match ahead {
+        0 => "next in the queue".to_owned(),
+        1 => "1 job is ahead of it in the queue".to_owned(),
+        ahead => format!("{ahead} jobs are ahead of it in the queue"),
     }
 }
 

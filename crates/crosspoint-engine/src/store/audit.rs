@@ -5,11 +5,11 @@ use std::time::Duration;
 use crosspoint_contracts::time::Time;
 use rusqlite::types::Type;
 use rusqlite::{Connection, Row, Transaction, params};
+use uuid::Uuid;
 
 use super::check::is_damage;
 use super::{Fault, Readers, Store, open};
 use crate::audit::{Act, AuditEntry};
-use crate::id::JobId;
 use crate::retention::Jumps;
 
 /// Estimated length in bytes of a row without its names.
@@ -41,7 +41,7 @@ pub struct AuditPage {
 /// Appends an entry; returns roughly how many bytes that were.
 pub(super) fn append(transaction: &Transaction<'_>, entry: &AuditEntry) -> rusqlite::Result<u64> {
     let sql = "INSERT INTO audit(at, who, act, job, object) VALUES (?1, ?2, ?3, ?4, ?5)";
-    let job = entry.job.as_ref().map(JobId::as_bytes);
+    let job = entry.job.as_ref().map(Uuid::as_bytes);
     let (who, object) = (&*entry.who, entry.object.as_deref());
     transaction.prepare_cached(sql)?.execute(params![entry.at.0, who, entry.act.word(), job, object])?;
     Ok(ROW_BYTES + (who.len() + object.map_or(0, str::len)) as u64)
@@ -72,7 +72,7 @@ fn one(row: &Row<'_>) -> rusqlite::Result<AuditEntry> {
         at: Time(row.get(1)?),
         who: row.get(2)?,
         act: Act::from_word(row.get_ref(3)?.as_str()?).ok_or_else(unknown)?,
-        job: row.get::<_, Option<[u8; 16]>>(4)?.map(JobId::from_bytes),
+        job: row.get::<_, Option<[u8; 16]>>(4)?.map(Uuid::from_bytes),
         object: row.get(5)?,
     })
 }

@@ -9,11 +9,11 @@ use crosspoint_contracts::time::Time;
 
 use super::check::is_damage;
 use super::read::Found;
-use super::{Fault, Readers, member, open, row, salt_of};
+use super::secret::{self, Secrets};
+use super::{Fault, Readers, member, open, row};
 use crate::core::{Member, Standing};
-use crate::id::Seq;
+use crate::id::{Ids, Seq};
 use crate::job::Phase;
-use crate::keys::Salt;
 
 /// Most rows that are looked at in one read.
 const LOOKED_AT_MAX: i64 = 10_000;
@@ -45,9 +45,10 @@ impl Readers {
     /// Opens an existing store for reading only. It changes nothing in the store, also while a server runs.
     pub fn open(path: &Path) -> Result<Readers, Fault> {
         let connection = open::to_read(path)?;
-        let sql = "SELECT value FROM meta WHERE name = 'salt'";
-        let salt = connection.query_row(sql, (), |row| row.get::<_, [u8; 16]>(0)).map_or(Salt::default(), salt_of);
-        Ok(Readers::new(path, salt))
+        // A store that has lost its secrets can still be read, but not asked for a job by its id.
+        let salt = secret::salt(&connection).ok().flatten().unwrap_or_default();
+        let ids = secret::ids(&connection).ok().flatten().unwrap_or(Ids::PLAIN);
+        Ok(Readers::new(path, Secrets { salt, ids }))
     }
 
     /// Returns the wanted jobs after this one.

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crosspoint_contracts::time::Time;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
+use uuid::Uuid;
 
-use super::{Fault, Readers};
+use super::{Fault, Readers, row};
 use crate::id::{JobId, Seq};
 
 /// A job whose outcome is owed to a recipient.
@@ -48,14 +49,15 @@ impl Readers {
     /// accepted. Jobs that have not ended are among them.
     pub fn owed(&self, recipient: &str, after: Option<Seq>, limit: usize) -> Result<Vec<Owed>, Fault> {
         self.read(|connection| {
-            let sql = "SELECT job.id, outcome.at FROM owed JOIN job ON job.seq = owed.job
+            let sql = "SELECT job.id, outcome.at, owed.job FROM owed JOIN job ON job.seq = owed.job
                 LEFT JOIN outcome ON outcome.job = owed.job
                 WHERE owed.recipient = ?1 AND owed.job > ?2 ORDER BY owed.job LIMIT ?3";
             let after = after.map_or(0, |seq| seq.0.cast_signed());
             let limit = i64::try_from(limit).unwrap_or(i64::MAX);
             let one = |row: &Row<'_>| {
                 let ended_at = row.get::<_, Option<i64>>(1)?.map(Time);
-                Ok(Owed { id: JobId::from_bytes(row.get(0)?), ended_at })
+                let id = JobId::of_row(row::seq(row, 2)?, Uuid::from_bytes(row.get(0)?));
+                Ok(Owed { id, ended_at })
             };
             connection.prepare_cached(sql)?.query_map(params![recipient, after, limit], one)?.collect()
         })

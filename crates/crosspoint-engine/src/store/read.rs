@@ -11,10 +11,12 @@ use crosspoint_contracts::content::Block;
 use crosspoint_contracts::request::Door;
 use crosspoint_contracts::time::Time;
 use rusqlite::{Connection, OptionalExtension};
+use uuid::Uuid;
 
+use super::secret::Secrets;
 use super::{Fault, event_row, open, outcome, row};
 use crate::event::{Entry, What};
-use crate::id::{JobId, Seq};
+use crate::id::{Ids, JobId, Seq};
 use crate::job::{Ending, Job, Phase};
 use crate::keys::Salt;
 
@@ -33,7 +35,7 @@ pub struct Readers(Arc<Inner>);
 
 struct Inner {
     path: PathBuf,
-    salt: Salt,
+    secrets: Secrets,
     kept: Mutex<Vec<Connection>>,
 }
 
@@ -73,8 +75,8 @@ pub struct Places {
 pub struct Page {
     /// The jobs.
     pub jobs: Vec<Job>,
-    /// Where to go on; `None` where there are no more.
-    pub next: Option<Seq>,
+    /// The job behind which to go on, which may be none of these; `None` where there are no more.
+    pub next: Option<JobId>,
     /// How many rows were looked at for this page.
     pub looked_at: u64,
 }
@@ -109,13 +111,18 @@ pub struct Sizes {
 }
 
 impl Readers {
-    pub(super) fn new(path: &Path, salt: Salt) -> Readers {
-        Readers(Arc::new(Inner { path: path.to_owned(), salt, kept: Mutex::default() }))
+    pub(super) fn new(path: &Path, secrets: Secrets) -> Readers {
+        Readers(Arc::new(Inner { path: path.to_owned(), secrets, kept: Mutex::default() }))
     }
 
     /// Returns the salt of the store's keys.
     pub fn salt(&self) -> Salt {
-        self.0.salt
+        self.0.secrets.salt
+    }
+
+    /// Returns what makes and reads the ids of the store's jobs.
+    pub fn ids(&self) -> &Ids {
+        &self.0.secrets.ids
     }
 
     /// Returns how large the store is, according to the file system. The database is not read.
@@ -267,7 +274,7 @@ pub(super) fn job(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<
     let mut one = connection.prepare_cached(&sql)?;
     let mut rows = one.query([seq.0.cast_signed()])?;
     let Some(found) = rows.next()? else { return Ok(None) };
-    Ok(Some(row::job(found, outcome_of(connection, seq, found.get(1)?)?)?))
+    Ok(Some(row::job(found, seq, outcome_of(connection, seq, found.get(1)?)?)?))
 }
 
 /// Returns when a job ended, according to its outcome alone.
@@ -297,7 +304,7 @@ fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Page> {
     if caller.is_some() {
         narrowed = "AND caller = ?2 AND caller <> ''".to_owned();
     }
-    let columns = "seq, state, work, coalesce(agent, pinned), door, caller";
+    let columns = "seq, state, work, coalesce(agent, pinned), door, caller, id";
     let sql = format!("SELECT {columns} FROM job WHERE seq < ?1 {narrowed} ORDER BY seq DESC");
     let mut all = connection.prepare_cached(&sql)?;
     let mut rows = match caller {
@@ -312,7 +319,7 @@ fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<Page> {
         }
         looked_at += 1;
         let seq = row::seq(found, 0)?;
-        next = Some(seq);
+        next = Some(JobId::of_row(seq, Uuid::from_bytes(found.get(6)?)));
         if filter.wants(found)? {
             jobs.extend(listed(connection, seq)?);
         }
@@ -344,5 +351,5 @@ fn listed(connection: &Connection, seq: Seq) -> rusqlite::Result<Option<Job>> {
     let Some(found) = rows.next()? else { return Ok(None) };
     let ended = found.get::<_, i64>(1)? >= row::FIRST_END;
     let outcome = if ended { outcome::listed(connection, seq)? } else { None };
-    Ok(Some(row::job(found, outcome)?))
+    Ok(Some(row::job(found, seq, outcome)?))
 }

@@ -13,6 +13,7 @@ use crosspoint_contracts::time::Time;
 use rusqlite::{Connection, Row, Statement, Transaction, params};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use uuid::Uuid;
 
 use crate::breaker::Breaker;
 use crate::core::Standing;
@@ -137,7 +138,7 @@ fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hashes: Hashes
     statement.raw_bind_parameter(31, key)?;
     statement.raw_bind_parameter(32, &*request.work)?;
     statement.raw_bind_parameter(33, request.pinned.as_deref())?;
-    statement.raw_bind_parameter(34, request.parent.as_ref().map(JobId::as_bytes))?;
+    statement.raw_bind_parameter(34, request.parent.as_ref().map(Uuid::as_bytes))?;
     statement.raw_bind_parameter(35, request.priority as i64)?;
     statement.raw_bind_parameter(36, limits_text(&request.limits))?;
     statement.raw_bind_parameter(37, request.accepted_at.0)?;
@@ -188,8 +189,8 @@ impl<'j> StateColumns<'j> {
 }
 
 /// Reads a job from a row of [`JOB_COLUMNS`]. The outcome of a job that has ended is in a row of its own.
-pub(super) fn job(row: &Row<'_>, ended: Option<Arc<Ending>>) -> rusqlite::Result<Job> {
-    let request = request(row)?;
+pub(super) fn job(row: &Row<'_>, seq: Seq, ended: Option<Arc<Ending>>) -> rusqlite::Result<Job> {
+    let request = request(row, seq)?;
     let attempts: u32 = row.get(16)?;
     let updated_at = Time(row.get(14)?);
     let asked = row.get::<_, Option<u32>>(23)?.unwrap_or(0);
@@ -242,7 +243,7 @@ pub(super) fn job(row: &Row<'_>, ended: Option<Arc<Ending>>) -> rusqlite::Result
     })
 }
 
-fn request(row: &Row<'_>) -> rusqlite::Result<Request> {
+fn request(row: &Row<'_>, seq: Seq) -> rusqlite::Result<Request> {
     let keyless: bool = row.get(30)?;
     let key = match row.get::<_, Option<Box<str>>>(5)? {
         Some(key) => Key::Other(key),
@@ -250,8 +251,8 @@ fn request(row: &Row<'_>) -> rusqlite::Result<Request> {
         None => Key::RequestId,
     };
     Ok(Request {
-        id: JobId::from_bytes(row.get(0)?),
-        parent: row.get::<_, Option<[u8; 16]>>(8)?.map(JobId::from_bytes),
+        id: JobId::of_row(seq, Uuid::from_bytes(row.get(0)?)),
+        parent: row.get::<_, Option<[u8; 16]>>(8)?.map(Uuid::from_bytes),
         door: Door::from_name(row.get_ref(3)?.as_str()?).unwrap_or(Door::Native),
         caller: row.get(2)?,
         request_id: row.get(4)?,

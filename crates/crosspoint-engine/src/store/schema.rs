@@ -5,10 +5,9 @@ use std::path::Path;
 use crosspoint_contracts::time::Time;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OptionalExtension};
-use uuid::Uuid;
 
-use super::{CHECKPOINT_PAGES_MAX, Fault, Options, PAGE_BYTES, salt_of};
-use crate::keys::Salt;
+use super::secret::{self, Secrets};
+use super::{CHECKPOINT_PAGES_MAX, Fault, Options, PAGE_BYTES};
 use crate::machine::End;
 use crate::retention::Jumps;
 
@@ -17,7 +16,7 @@ const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// The steps. Each is taken once, in order, and must never be changed afterwards, because existing stores have taken
 /// it.
-const STEPS: [&str; 13] = [
+const STEPS: [&str; 14] = [
     // 1: jobs, the documents they came as, their events, their outcomes, and the state of agents. Rows have an owner
     // and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -106,6 +105,8 @@ const STEPS: [&str; 13] = [
         seq INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, who TEXT NOT NULL, act TEXT NOT NULL, job BLOB, object TEXT
     ) STRICT;
     CREATE INDEX job_of_caller ON job(caller, seq) WHERE caller <> '';",
+    // 14: ids hide the numbers of jobs. The time of the last id that does not is the first six bytes of the greatest.
+    "INSERT INTO meta(name, value) SELECT 'plain_ids_until', substr(max(id), 1, 6) FROM job HAVING count(*) > 0;",
 ];
 
 /// The first schema in which jobs have a trace and an alias.
@@ -156,7 +157,7 @@ impl Error {
 
 /// Checks that the file is a store or empty before anything in it is touched. Then sets how it is written, and takes
 /// the missing steps.
-pub(super) fn prepare(connection: &mut Connection, options: &Options) -> Result<Salt, Error> {
+pub(super) fn prepare(connection: &mut Connection, options: &Options) -> Result<Secrets, Error> {
     let version = match whose(connection)? {
         Whose::Ours(version) => version,
         Whose::Nobodys => 0,
@@ -172,7 +173,7 @@ pub(super) fn prepare(connection: &mut Connection, options: &Options) -> Result<
         connection.query_row(&format!("PRAGMA max_page_count = {}", (bytes / PAGE_BYTES).max(64)), (), |_| Ok(()))?;
     }
     take_steps(connection, version, KNOWN)?;
-    Ok(salt(connection)?)
+    Ok(secret::ensure(connection)?)
 }
 
 /// What kind of file was found.
@@ -216,16 +217,6 @@ fn take_steps(connection: &mut Connection, from: i64, to: i64) -> rusqlite::Resu
         transaction.commit()?;
     }
     Ok(())
-}
-
-fn salt(connection: &Connection) -> rusqlite::Result<Salt> {
-    let read = "SELECT value FROM meta WHERE name = 'salt'";
-    if let Some(bytes) = connection.query_row(read, (), |row| row.get::<_, [u8; 16]>(0)).optional()? {
-        return Ok(salt_of(bytes));
-    }
-    let salt = Salt(Uuid::new_v4());
-    connection.execute("INSERT INTO meta(name, value) VALUES ('salt', ?1)", [salt.0.as_bytes()])?;
-    Ok(salt)
 }
 
 /// Sets whether the log stays as it is when the connection is closed, instead of being copied into the database. A

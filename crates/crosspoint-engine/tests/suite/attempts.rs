@@ -6,7 +6,6 @@ use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::request::{Backoff, NewJob, Schedule};
 use crosspoint_engine::breaker::Breaker;
 use crosspoint_engine::core::Mode;
-use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Phase;
 use crosspoint_engine::machine::Refused;
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
@@ -228,7 +227,7 @@ async fn what_has_ended_cannot_be_cancelled_and_what_waits_can() {
     let done = ended(&submit(&engine, new_job("echo", "{}")).await).await;
     let refused = engine.cancel(done.id()).await;
     assert!(matches!(refused, Err(Denied::Refused(Refused::Ended(Phase::Completed)))));
-    assert!(matches!(engine.cancel(JobId::from_bytes([7; 16])).await, Err(Denied::NotFound)));
+    assert!(matches!(engine.cancel(crate::rows::id(7)).await, Err(Denied::NotFound)));
     engine.drain("echo", true).await.expect("there is such an agent");
     let queued = submit(&engine, new_job("echo", "{}")).await;
     engine.cancel(queued.job().id()).await.expect("it can be cancelled");
@@ -237,7 +236,7 @@ async fn what_has_ended_cannot_be_cancelled_and_what_waits_can() {
     engine.drain("echo", false).await.expect("there is such an agent");
     let again = engine.retry(job.id(), Some("again".into())).await.expect("it has ended");
     let Ok(Submitted::New(watch)) = again else { panic!("it is a new job") };
-    assert_eq!(watch.job().request.parent, Some(job.id()));
+    assert_eq!(watch.job().request.parent, Some(job.id().uuid()));
     assert_eq!(ended(&watch).await.phase(), Phase::Completed);
     let twice = engine.retry(job.id(), Some("again".into())).await.expect("it has ended");
     let Ok(Submitted::Repeat(same)) = twice else { panic!("it is the same job") };

@@ -15,6 +15,7 @@ use crosspoint_engine::job::Phase;
 use crosspoint_engine::retention::Jumps;
 use crosspoint_engine::runtime::{Attempt, Config, Engine, Submitted, Watch};
 use crosspoint_engine::store::{Readers, Store};
+use uuid::Uuid;
 
 use crate::rows::NOW;
 use crate::scratch::Scratch;
@@ -38,7 +39,7 @@ fn entries(scratch: &Scratch) -> Vec<AuditEntry> {
 }
 
 /// The entries without their times.
-fn told(scratch: &Scratch) -> Vec<(String, Act, Option<JobId>, Option<String>)> {
+fn told(scratch: &Scratch) -> Vec<(String, Act, Option<Uuid>, Option<String>)> {
     let one = |entry: AuditEntry| (entry.who.to_string(), entry.act, entry.job, entry.object.map(Into::into));
     entries(scratch).into_iter().map(one).collect()
 }
@@ -76,7 +77,7 @@ async fn what_the_holder_of_a_token_does_is_written_with_ids_and_names() {
     engine.by(&root).revoke_token("bob").await.expect("it is revoked");
     engine.by(&root).note(Deed { act: Act::Reload, job: None, object: None }).await.expect("it is written");
     let line = |who: &str, act, job: Option<JobId>, object: Option<&str>| {
-        (who.to_owned(), act, job, object.map(str::to_owned))
+        (who.to_owned(), act, job.map(JobId::uuid), object.map(str::to_owned))
     };
     let expected = [
         line("ann", Act::Submit, Some(first), None),
@@ -138,7 +139,7 @@ async fn a_reader_of_a_job_is_written_once_in_a_while() {
         engine.read_by(&bob, one, "outcome").await.expect("it is written");
         engine.read_by(&ann, two, "events").await.expect("it is written");
     }
-    let read = |who: &str, job, what: &str| (who.to_owned(), Act::Read, Some(job), Some(what.to_owned()));
+    let read = |who: &str, job: JobId, what: &str| (who.to_owned(), Act::Read, Some(job.uuid()), Some(what.to_owned()));
     assert_eq!(told(&scratch), [read("ann", one, "document"), read("bob", one, "outcome"), read("ann", two, "events")]);
     stop(engine).await;
 }

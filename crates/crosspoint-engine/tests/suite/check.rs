@@ -148,9 +148,9 @@ async fn every_kind_of_damage_is_named_with_its_job() {
         flaws.insert(flaw);
     }
     let scratch = copy(&whole);
-    damage(&scratch, "DELETE FROM meta WHERE name = 'salt'");
+    damage(&scratch, "DELETE FROM meta WHERE name IN ('salt', 'id_key')");
     let (_, found) = findings(&scratch);
-    assert_eq!(found.iter().map(|finding| finding.flaw).collect::<Vec<_>>(), [Flaw::Meta]);
+    assert_eq!(found.iter().map(|finding| finding.flaw).collect::<Vec<_>>(), [Flaw::Meta, Flaw::Meta]);
     flaws.insert(Flaw::Meta);
     for sql in UNREADABLE {
         let scratch = copy(&whole);
@@ -272,6 +272,8 @@ async fn a_store_of_an_earlier_schema_can_be_checked_and_read_without_being_chan
     let scratch = filled().await;
     let older = "ALTER TABLE job DROP COLUMN trace; ALTER TABLE job DROP COLUMN alias; PRAGMA user_version = 5";
     damage(&scratch, older);
+    // Ids had their number in the clear.
+    damage(&scratch, "UPDATE job SET id = unhex(printf('01a1eb7f0ff87000800000%02x00000000', seq * 4))");
     let before = fs::read(scratch.database()).expect("it can be read");
     let (checked, found) = findings(&scratch);
     assert_eq!((checked.jobs, found.len()), (JOBS, 0), "{found:?}");

@@ -50,7 +50,7 @@ pub(crate) fn who(readers: &Readers) -> String {
     let audit = readers.audit(0).expect("it can be read");
     assert_eq!((audit.unread, audit.next), (Vec::new(), None));
     let jobs = readers.list(&Filter { limit: 10_000, ..Filter::default() }).expect("they can be read").jobs;
-    let is_told = |job: &Job| audit.rows.iter().filter(|row| row.entry.job == Some(job.id())).count() == 1;
+    let is_told = |job: &Job| audit.rows.iter().filter(|row| row.entry.job == Some(job.id().uuid())).count() == 1;
     assert!(jobs.iter().all(is_told), "every job has its entry");
     format!("{:?}\n{:?}", readers.grants().expect("they can be read"), audit.rows)
 }

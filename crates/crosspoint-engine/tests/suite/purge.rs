@@ -8,7 +8,7 @@ use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::outcome::Status;
 use crosspoint_engine::event::What;
-use crosspoint_engine::id::Seq;
+use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Job, Phase};
 use crosspoint_engine::keys::Hash;
 use crosspoint_engine::retention::Rule;
@@ -153,14 +153,14 @@ fn lists_look_at_a_bounded_number_of_rows_and_pass_over_gaps() {
         assert!(page.looked_at <= 10_000 && page.jobs.is_empty());
         looked_at += page.looked_at;
         pages += 1;
-        next = page.next;
+        next = page.next.map(JobId::seq);
         if next.is_none() {
             break;
         }
     }
     assert_eq!((looked_at, pages), (25_000, 3));
     let page = readers.list(&Filter { limit: 50, ..Filter::default() }).expect("it can be read");
-    assert_eq!((page.jobs.len(), page.looked_at, page.next), (50, 50, Some(Seq(24_951))));
+    assert_eq!((page.jobs.len(), page.looked_at, page.next), (50, 50, Some(rows::id(24_951))));
     // Failed jobs are found without reading the jobs that did not fail.
     let connection = Connection::open(scratch.database()).expect("it opens");
     let outcome = "INSERT INTO outcome(job, n, at, status, failure, repeat, body) VALUES (7, 2, 0, ?1, 'internal', 'never', x'7b7d')";

@@ -3,7 +3,6 @@
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::Question;
-use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Phase;
 use crosspoint_engine::machine::Refused;
 use crosspoint_engine::runtime::{Attempt, Denied, Watch};
@@ -63,7 +62,7 @@ async fn people_are_asked_once_also_over_a_restart() {
     assert_eq!(names.iter().filter(|name| **name == "answer").count(), 2);
     let late = engine.answer(id, Body::trusted("3")).await;
     assert!(matches!(late, Err(Denied::Refused(Refused::Ended(Phase::Completed)))));
-    let nobody = engine.answer(JobId::from_bytes([7; 16]), Body::trusted("3")).await;
+    let nobody = engine.answer(crate::rows::id(7), Body::trusted("3")).await;
     assert!(matches!(nobody, Err(Denied::NotFound)));
     stop(engine).await;
 }

@@ -12,7 +12,7 @@ use crosspoint_contracts::request::{Door, Key, Limits, Priority};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Room, Spec, Submission, Written};
 use crosspoint_engine::event::{Entry, What};
-use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::id::{Ids, JobId, Seq};
 use crosspoint_engine::job::{Ending, Job, Request, State};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
 use crosspoint_engine::machine::End;
@@ -83,6 +83,7 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
         jobs: Vec::new(),
         keys: Keys::default(),
         last_seq: Seq(0),
+        ids: Ids::PLAIN,
         ended: Ended::new(Rule::FOR_EVER, Jumps::default()),
         unrepaired: Vec::new(),
         room: Room { jobs: 1, of_work: 1, of_agent: 1, of_caller: 1 },
@@ -100,7 +101,6 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
         hashes: Hashes { key: hash, alias: None },
         others: Vec::new(),
         document,
-        chance: 0,
     };
     let mut batch = Batch::default();
     core.apply(&Command::Submit(Arc::new(submission)), NOW, &mut batch);

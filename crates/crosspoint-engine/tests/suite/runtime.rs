@@ -320,7 +320,7 @@ async fn lists_show_what_is_under_way_as_it_is() {
             let filter = Filter { phase, before, limit, ..Filter::default() };
             let page = engine.list(filter).await.expect("it can be read");
             found.extend(page.jobs.iter().map(|job| (job.id(), job.phase())));
-            before = page.next;
+            before = page.next.map(JobId::seq);
             if before.is_none() {
                 return found;
             }

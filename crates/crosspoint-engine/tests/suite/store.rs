@@ -45,7 +45,7 @@ pub(crate) fn full(seq: u64, state: State) -> Job {
     };
     let keys = [Key::None, Key::RequestId, Key::Other(HARD.into()), Key::Other("".into())];
     let request = Request {
-        parent: Some(rows::id(seq + 100)),
+        parent: Some(rows::id(seq + 100).uuid()),
         door: Door::all().nth(variety % (1 + Contract::ALL.len())).expect("there are so many"),
         caller: hard.clone(),
         request_id: format!("{HARD}{seq}").into(),
@@ -266,8 +266,8 @@ fn what_is_not_there_is_not_found() {
     let strangers = [
         JobId::new(Seq(1), NOW, 1),
         JobId::new(Seq(1), Time(NOW.0 + 1_000_000), 0x9e37_79b9),
-        JobId::from_bytes([0; 16]),
-        JobId::from_bytes([255; 16]),
+        JobId::of_row(Seq(0), uuid::Uuid::nil()),
+        JobId::of_row(Seq(SEQ_MAX), uuid::Uuid::max()),
         rows::id(2),
     ];
     for stranger in strangers {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crosspoint_contracts::content::Block;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::{Batch, Command, Core, Effect, Mode, Origin, Reply, Room, Spec, Standing, Submission};
-use crosspoint_engine::id::Seq;
+use crosspoint_engine::id::{Ids, Seq};
 use crosspoint_engine::job::{Job, Phase, Request};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
 use crosspoint_engine::machine::{Action, End, Event};
@@ -44,6 +44,7 @@ pub(crate) fn origin(agents: Vec<Spec>) -> Origin {
         jobs: Vec::new(),
         keys: Keys::default(),
         last_seq: Seq(0),
+        ids: Ids::hidden([7; 32], 0),
         ended: Ended::new(Rule::FOR_EVER, Jumps::default()),
         unrepaired: Vec::new(),
         room: Room { jobs: 1_000, of_work: 1_000, of_agent: 1_000, of_caller: 1_000 },
@@ -63,7 +64,6 @@ pub(crate) fn submission(request: Request, hash: Option<u64>) -> Submission {
         hashes: Hashes { key: hash.map(Hash), alias: None },
         others: Vec::new(),
         document,
-        chance: 0,
     }
 }
 

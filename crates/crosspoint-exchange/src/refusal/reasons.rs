@@ -199,7 +199,11 @@ impl Refusal {
             | Limit::Agents
             | Limit::Foreign => ("", "jobs"),
         };
-        let message = format!("there are {most} jobs{of} that have not ended, and no more may be");
+        // How many jobs of others there are is not for a caller to know.
+        let message = match limit == Limit::JobsPerCaller {
+            true => format!("there are {most} jobs{of} that have not ended, and no more may be"),
+            false => format!("as many jobs{of} as there may be have not ended"),
+        };
         let hint = format!("nothing was done; send it again later, or raise [limits] {key}");
         let situation = Situation::Full;
         let refusal = Refusal::new(situation, Failure::ResourceLimit, Repeat::Safe, message.into(), hint.into());

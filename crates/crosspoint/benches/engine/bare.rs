@@ -10,7 +10,7 @@ use crosspoint_contracts::reply::Success;
 use crosspoint_contracts::request::{Door, Key, Limits, Priority};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::core::{Batch, Command, Core, Mode, Origin, Reply, Room, Spec, Submission};
-use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::id::{Ids, JobId, Seq};
 use crosspoint_engine::job::Request;
 use crosspoint_engine::keys::{Hashes, Keys};
 use crosspoint_engine::machine::{End, Event};
@@ -23,7 +23,7 @@ use crate::call::native_document;
 /// Jobs per second, if each batch holds as many jobs as there are clients.
 pub(crate) fn rate(directory: &Path, clients: usize, time: Duration) -> f64 {
     let (mut store, readers) = open(directory);
-    let mut maker = Maker::new(readers.salt(), "bare");
+    let mut maker = Maker::new(readers.salt(), readers.ids(), "bare");
     let (mut jobs, mut spent) = (0, Duration::ZERO);
     while spent < time {
         // The batches are made beforehand, so that only the store is measured.
@@ -42,7 +42,7 @@ pub(crate) fn rate(directory: &Path, clients: usize, time: Duration) -> f64 {
 pub(crate) fn fill(directory: &Path, jobs: usize) {
     const AT_ONCE: usize = 2_000;
     let (mut store, readers) = open(directory);
-    let mut maker = Maker::new(readers.salt(), "fill");
+    let mut maker = Maker::new(readers.salt(), readers.ids(), "fill");
     let mut made = 0;
     while made < jobs {
         let some = AT_ONCE.min(jobs - made);
@@ -67,7 +67,7 @@ struct Maker {
 }
 
 impl Maker {
-    fn new(salt: crosspoint_engine::keys::Salt, name: &'static str) -> Maker {
+    fn new(salt: crosspoint_engine::keys::Salt, ids: &Ids, name: &'static str) -> Maker {
         let spec = Spec {
             name: "echo".into(),
             contract: "builtin".into(),
@@ -88,6 +88,7 @@ impl Maker {
             jobs: Vec::new(),
             keys: Keys::default(),
             last_seq: Seq(0),
+            ids: ids.clone(),
             ended: Ended::new(Rule::FOR_EVER, Jumps::default()),
             unrepaired: Vec::new(),
             room: Room::of(usize::MAX),
@@ -153,7 +154,6 @@ impl Maker {
             hashes: Hashes { key: hash, alias: None },
             others: Vec::new(),
             document: Block(text.into()),
-            chance: self.made,
         }
     }
 }

@@ -134,7 +134,7 @@ impl Mailbox {
     /// Takes note of an acknowledgement: by the id of one message, or by a name of the job, which stands for all that
     /// was given about it. Returns the jobs whose outcome the recipient has.
     pub(super) fn acknowledge(&mut self, name: &str) -> Vec<JobId> {
-        let from = (Box::from(name), JobId::from_bytes([0; 16]));
+        let from = (Box::from(name), JobId::of_row(Seq(0), uuid::Uuid::nil()));
         let named = self.names.range(from..).take_while(|(of, _)| **of == *name);
         let jobs: Vec<JobId> = named.map(|(_, id)| *id).collect();
         jobs.into_iter().filter(|id| self.acknowledge_of(*id, name)).collect()

@@ -200,7 +200,7 @@ mod tests {
             last: Arc::default(),
             step: Arc::default(),
         };
-        let job: JobId = "019a8d2e-0000-7000-8000-000000000001".parse().expect("an id");
+        let job = JobId::new(crosspoint_engine::id::Seq(1), crosspoint_contracts::time::Time(1), 1);
         let document = format!("{{\"request_id\":\"{job}\"}}");
         link.begins(job, 1);
         assert!(link.inbox.put(&document).is_ok_and(|put| put));

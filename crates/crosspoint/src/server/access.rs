@@ -29,7 +29,7 @@ use axum::response::{IntoResponse, Response};
 use crosspoint_engine::grant::{Digest, Role, Unusable};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
-use crosspoint_engine::runtime::{Engine, Watch};
+use crosspoint_engine::runtime::{Ahead, Engine, Watch};
 use crosspoint_engine::wall_clock;
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
@@ -338,6 +338,11 @@ impl Who {
             Who::Known(Identity { name, role: Role::Caller | Role::Agent(_) }) => Some(name.clone()),
             Who::Unknown(_) => Some(Arc::default()),
         }
+    }
+
+    /// Returns what may be said of other jobs: nothing to those who see their own work alone.
+    pub(super) fn ahead(&self, of: Ahead) -> Ahead {
+        if self.only().is_some() { Ahead::Hidden } else { of }
     }
 
     /// Returns the name for acts that are on record while the server is open, too. It has a space, so it is no token's

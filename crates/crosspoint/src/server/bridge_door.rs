@@ -22,7 +22,7 @@ use crosspoint_http::{Refused, long};
 
 use super::view::{self, Beside};
 use super::{App, query};
-use crate::backend::{snapshot, with_text};
+use crate::backend::{ahead, snapshot, with_text};
 
 pub(super) const CONTRACT: Contract = Contract::Bridge;
 
@@ -65,7 +65,7 @@ pub(super) async fn ask_agent(
 impl App {
     /// Shows a job that has not ended. Without a wait it cannot be called stuck yet: it has only just arrived.
     fn as_it_stands(&self, job: &Arc<Job>, waited: bool) -> Vec<u8> {
-        let stuck = waited.then(|| self.engine().stuck(job, Ahead::Counted)).flatten();
+        let stuck = waited.then(|| self.engine().stuck(job, ahead(job, Ahead::Counted))).flatten();
         view::job(job, &Beside { stuck, ..Beside::default() })
     }
 }

@@ -7,10 +7,10 @@ use axum::extract::State;
 use axum::http::header::{HeaderValue, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
-use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Ahead, Submitted, Unaccepted, Watch};
-use crosspoint_engine::store::{Filter, Found};
+use crosspoint_engine::store::Found;
 use crosspoint_exchange::backend::{self, Backend};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
@@ -44,7 +44,7 @@ pub(super) async fn submit_job(
     drop(received);
     let (job, room) = with_text(app.engine(), app.ended(&watch_of(submitted), wait).await).await?;
     // Without a wait the job cannot be called stuck yet: it has only just arrived.
-    let stuck = wait.and_then(|_| app.engine().stuck(&job, Ahead::Counted));
+    let stuck = wait.and_then(|_| app.engine().stuck(&job, who.ahead(Ahead::Counted)));
     // A job that has just arrived has broken no rule.
     let violations = if wait.is_some() { app.violations(&job).await? } else { Vec::new() };
     let status = if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
@@ -58,20 +58,26 @@ pub(super) async fn show_job(
     Wait(wait): Wait,
 ) -> Result<Response, Refused> {
     let watch = app.read_job(&who, id, "job").await?;
-    app.shown(app.ended(&watch, wait).await).await
+    app.shown(&who, app.ended(&watch, wait).await).await
 }
 
 pub(super) async fn list_jobs(State(app): State<App>, who: Who, uri: Uri) -> Result<Response, Refused> {
-    let filter = Filter { caller: who.only(), ..query::filter(&uri)? };
+    let (mut filter, before) = query::filter(&uri, app.engine().ids())?;
+    filter.caller = who.only();
+    if let Some(id) = before {
+        let place = app.engine().place(id, filter.caller.as_deref()).await.map_err(|error| fault(&error))?;
+        filter.before = Some(place.ok_or_else(Refusal::no_such_job)?);
+    }
     let page = app.engine().list(filter).await.map_err(|error| fault(&error))?;
     let mut out = Vec::with_capacity(1024 * (page.jobs.len() + 1));
     let mut object = Object::open(&mut out);
+    let ahead = who.ahead(Ahead::Left);
     push_array(object.name("jobs"), &page.jobs, |out, job| {
-        let beside = Beside { stuck: app.engine().stuck(job, Ahead::Left), ..Beside::default() };
+        let beside = Beside { stuck: app.engine().stuck(job, ahead), ..Beside::default() };
         view::push_job(out, job, &beside, Extent::Listed);
     });
     match page.next {
-        Some(Seq(next)) => object.quoted("next", next),
+        Some(next) => object.quoted("next", next),
         None => object.raw("next", b"null"),
     }
     object.close();
@@ -88,7 +94,7 @@ pub(super) async fn show_document(State(app): State<App>, who: Who, Id(id): Id) 
 pub(super) async fn cancel_job(State(app): State<App>, who: Who, Id(id): Id) -> Result<Response, Refused> {
     app.job_for(&who, id).await?;
     let job = app.engine().acting(who.name()).cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
-    app.shown(job).await
+    app.shown(&who, job).await
 }
 
 pub(super) async fn answer_job(
@@ -101,7 +107,7 @@ pub(super) async fn answer_job(
     let answer = submit::answer(&received.bytes)?;
     let job =
         app.engine().acting(who.name()).answer(id, answer).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
-    app.shown(job).await
+    app.shown(&who, job).await
 }
 
 pub(super) async fn retry_job(
@@ -156,11 +162,11 @@ impl App {
         Ok(self.engine().violations(job.id()).await.map_err(|error| fault(&error))?)
     }
 
-    async fn shown(&self, job: Arc<Job>) -> Result<Response, Refused> {
+    async fn shown(&self, who: &Who, job: Arc<Job>) -> Result<Response, Refused> {
         let (job, room) = with_text(self.engine(), job).await?;
         let violations = self.violations(&job).await?;
         let owed = self.deliveries().owed(&job).await.map_err(|error| fault(&error))?;
-        let beside = Beside { stuck: self.engine().stuck(&job, Ahead::Counted), owed, violations };
+        let beside = Beside { stuck: self.engine().stuck(&job, who.ahead(Ahead::Counted)), owed, violations };
         Ok(held(response(StatusCode::OK, view::job(&job, &beside)), room))
     }
 }

@@ -55,7 +55,7 @@ pub(super) async fn take_jobs(
     received: Received,
 ) -> Result<Response, Refused> {
     app.speaks_as(&who, &name)?;
-    let mut asked = read::taking(&received.bytes)?;
+    let mut asked = read::taking(&received.bytes, app.engine().ids())?;
     let reports = std::mem::take(&mut asked.reports);
     // A job whose end is reported is no longer held, although the worker lists it until it knows that the report was
     // taken.
@@ -96,7 +96,7 @@ pub(super) async fn report_jobs(
     received: Received,
 ) -> Result<Response, Refused> {
     app.speaks_as(&who, &name)?;
-    let (session, reports) = read::reports(&received.bytes)?;
+    let (session, reports) = read::reports(&received.bytes, app.engine().ids())?;
     let heard = app.take_reports(&name, session, reports, received).await?;
     let mut out = Vec::with_capacity(16 * (heard.len() + 1));
     let mut object = Object::open(&mut out);
@@ -113,7 +113,7 @@ pub(super) async fn store_output(
     received: Received,
 ) -> Result<Response, Refused> {
     app.speaks_as(&who, &name)?;
-    let place = read::block_place(&uri, &received.bytes)?;
+    let place = read::block_place(&uri, &received.bytes, app.engine().ids())?;
     app.refuse_while_failing()?;
     let storing = tokio::spawn(async move {
         let block = (place.offset, received.bytes.clone());

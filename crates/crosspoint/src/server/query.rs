@@ -7,7 +7,7 @@ use axum::http::Uri;
 use axum::http::request::Parts;
 use crosspoint_contracts::request::Door;
 use crosspoint_contracts::{Contract, Kind};
-use crosspoint_engine::id::{JobId, Seq};
+use crosspoint_engine::id::{Ids, JobId};
 use crosspoint_engine::job::Phase;
 use crosspoint_engine::store::Filter;
 use crosspoint_exchange::admission::NAME_BYTES_MAX;
@@ -34,7 +34,7 @@ impl FromRequestParts<App> for Id {
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Id, Refused> {
         let Path(text) = Path::<String>::from_request_parts(parts, app).await.map_err(|_| Refusal::no_such_job())?;
         // A text that is not an id is not the id of any job.
-        text.parse().map(Id).map_err(|_| Refusal::no_such_job().into())
+        app.engine().job_id(&text).map(Id).ok_or_else(|| Refusal::no_such_job().into())
     }
 }
 
@@ -76,21 +76,22 @@ fn doors() -> Vec<&'static str> {
     Door::all().map(Door::name).collect()
 }
 
-/// Reads which jobs to list. A misspelled filter is refused: otherwise the caller would trust a list of other jobs.
-pub(super) fn filter(uri: &Uri) -> Result<Filter, Refusal> {
-    let mut filter = Filter { limit: LIST_DEFAULT, ..Filter::default() };
+/// Reads which jobs to list, and behind which job the list goes on. A misspelled filter is refused: otherwise the
+/// caller would trust a list of other jobs.
+pub(super) fn filter(uri: &Uri, ids: &Ids) -> Result<(Filter, Option<JobId>), Refusal> {
+    let (mut filter, mut before) = (Filter { limit: LIST_DEFAULT, ..Filter::default() }, None);
     for (name, value) in parameters(uri)? {
         match name.as_str() {
             "state" => filter.phase = Some(word("state", &value, Phase::from_name, &Phase::ALL.map(Phase::name))?),
             "door" => filter.door = Some(word("door", &value, Door::from_name, &doors())?),
             "work" => filter.work = Some(value),
             "agent" => filter.agent = Some(value),
-            "before" => filter.before = Some(Seq(value.parse().map_err(|_| wrong("before", "`next` of a list"))?)),
+            "before" => before = Some(ids.parse(&value).ok_or_else(|| wrong("before", "`next` of a list"))?),
             "limit" => filter.limit = limit(&value)?,
             _ => return Err(unknown("state, work, agent, door, before, limit")),
         }
     }
-    Ok(filter)
+    Ok((filter, before))
 }
 
 /// How a document is to be judged.

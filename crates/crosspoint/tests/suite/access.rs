@@ -2,6 +2,7 @@
 
 mod audit;
 mod commands;
+mod counting;
 mod endpoints;
 mod operator;
 mod own_jobs;

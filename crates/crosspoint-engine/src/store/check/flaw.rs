@@ -2,6 +2,7 @@
 
 use rusqlite::Connection;
 use serde::Serialize;
+use uuid::Uuid;
 
 use crate::id::{JobId, Seq};
 
@@ -127,7 +128,7 @@ impl Flaw {
 pub(super) fn id_of(connection: &Connection, seq: Seq) -> Option<JobId> {
     let sql = "SELECT id FROM job WHERE seq = ?1";
     let id = connection.query_row(sql, [seq.0.cast_signed()], |row| row.get::<_, [u8; 16]>(0));
-    id.ok().map(JobId::from_bytes)
+    id.ok().map(|bytes| JobId::of_row(seq, Uuid::from_bytes(bytes)))
 }
 
 fn by_name<S: serde::Serializer>(flaw: &Flaw, serializer: S) -> Result<S::Ok, S::Error> {

@@ -2,13 +2,14 @@
 
 use crosspoint_contracts::request::{Door, Key};
 use rusqlite::Row;
+use uuid::Uuid;
 
 use super::{Came, Check, Flaw, came};
-use crate::id::{JobId, Seq};
+use crate::id::{Ids, Seq};
 use crate::job::Phase;
 use crate::keys::Salt;
 use crate::store::row::FIRST_END;
-use crate::store::salt_of;
+use crate::store::secret;
 
 /// Most jobs that are looked at in one transaction.
 const PAGE_ROWS: i64 = 500;
@@ -25,16 +26,20 @@ type Found = (Flaw, String);
 
 impl Check<'_> {
     pub(super) fn jobs(&mut self) -> rusqlite::Result<()> {
-        let sql = "SELECT value FROM meta WHERE name = 'salt'";
-        let salt = self.connection.query_row(sql, (), |row| row.get::<_, [u8; 16]>(0)).ok().map(salt_of);
+        let salt = secret::salt(self.connection).ok().flatten();
         if salt.is_none() {
             let what = "the salt of the request keys is missing; a repeat of a request becomes a second job";
             self.found(Flaw::Meta, None, what.to_owned());
         }
-        self.pages("job", |check, after| check.page_of_jobs(after, salt))
+        let ids = secret::ids(self.connection).ok().flatten();
+        if ids.is_none() {
+            let what = "the key of the ids is missing; no job is found by its id";
+            self.found(Flaw::Meta, None, what.to_owned());
+        }
+        self.pages("job", |check, after| check.page_of_jobs(after, salt, ids.as_ref()))
     }
 
-    fn page_of_jobs(&mut self, after: i64, salt: Option<Salt>) -> rusqlite::Result<Came> {
+    fn page_of_jobs(&mut self, after: i64, salt: Option<Salt>, ids: Option<&Ids>) -> rusqlite::Result<Came> {
         let (mut at, mut rows_read, mut found) = (after, 0, Vec::new());
         let connection = self.connection;
         let mut page = || {
@@ -44,7 +49,7 @@ impl Check<'_> {
                 at = row.get(0)?;
                 rows_read += 1;
                 let seq = Seq(at.unsigned_abs());
-                let flaws = flaws(row, seq, salt).unwrap_or_else(|error| {
+                let flaws = flaws(row, seq, salt, ids).unwrap_or_else(|error| {
                     vec![(Flaw::Unreadable, format!("a value of its row is none that is ever written: {error}"))]
                 });
                 found.extend(flaws.into_iter().map(|(flaw, what)| (flaw, seq, what)));
@@ -61,9 +66,10 @@ impl Check<'_> {
 }
 
 /// Returns everything that is wrong with one row and what belongs to it.
-fn flaws(row: &Row<'_>, seq: Seq, salt: Option<Salt>) -> rusqlite::Result<Vec<Found>> {
+fn flaws(row: &Row<'_>, seq: Seq, salt: Option<Salt>, ids: Option<&Ids>) -> rusqlite::Result<Vec<Found>> {
     let id = row.get::<_, Vec<u8>>(1)?;
-    let id_fits = <[u8; 16]>::try_from(id).is_ok_and(|bytes| JobId::from_bytes(bytes).seq() == seq);
+    let fits = |uuid| ids.is_none_or(|ids| ids.read(uuid).seq() == seq);
+    let id_fits = Uuid::from_slice(&id).is_ok_and(fits);
     let id = (!id_fits).then(|| (Flaw::Id, "its id is not that of its number".to_owned()));
     let door = Door::from_name(row.get_ref(5)?.as_str()?);
     let phase = usize::try_from(row.get::<_, i64>(3)?).ok().and_then(|state| Phase::ALL.get(state));

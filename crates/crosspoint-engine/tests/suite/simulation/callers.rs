@@ -177,7 +177,6 @@ impl World {
             hashes: Hashes { key: hash, alias },
             others: Vec::new(),
             document: Block::default(),
-            chance: self.dice.next(),
         };
         Command::Submit(Arc::new(submission))
     }

@@ -9,7 +9,7 @@ use crosspoint_engine::claim::Claim;
 use crosspoint_engine::core::{Batch, Member, Mode, Origin, Room, Spec, Standing};
 use crosspoint_engine::event::{Entry, Violation, What};
 use crosspoint_engine::grant::Grant;
-use crosspoint_engine::id::Seq;
+use crosspoint_engine::id::{Ids, Seq};
 use crosspoint_engine::job::{Ending, Job, State};
 use crosspoint_engine::keys::{Hash, Hashes, Keys};
 use crosspoint_engine::machine::End;
@@ -164,6 +164,7 @@ impl Disk {
             jobs: self.jobs.values().filter(|job| job.outcome().is_none()).map(|job| self.row(job)).collect(),
             keys,
             last_seq: Seq(self.last_seq),
+            ids: Ids::hidden([7; 32], 0),
             ended,
             unrepaired: Vec::new(),
             room,

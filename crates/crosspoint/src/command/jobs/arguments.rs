@@ -60,8 +60,8 @@ pub(crate) struct JobsList {
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) limit: u32,
 
-    /// Where the last list ended: it says so where there is more
-    #[arg(long, value_name = "CURSOR", value_hint = ValueHint::Other)]
+    /// The id of the job where the last list ended: it says so where there is more
+    #[arg(long, value_name = "ID", value_hint = ValueHint::Other)]
     pub(crate) before: Option<String>,
 
     /// One JSON object a job, on one line

@@ -85,7 +85,7 @@ pub(super) enum Line<'l> {
         at: Time,
         who: &'l str,
         act: &'static str,
-        job: Option<JobId>,
+        job: Option<String>,
         object: Option<&'l str>,
     },
     /// The job could not be read, or not to its end. The same may hold for those after it. Among entries of the audit,
@@ -238,7 +238,8 @@ impl<'l> Line<'l> {
     pub(super) fn audit(row: &'l AuditRow) -> Line<'l> {
         let AuditRow { seq, entry } = row;
         let (act, object) = (entry.act.word(), entry.object.as_deref());
-        Line::Audit { seq: *seq, at: entry.at, who: &entry.who, act, job: entry.job, object }
+        let job = entry.job.map(|job| job.to_string());
+        Line::Audit { seq: *seq, at: entry.at, who: &entry.who, act, job, object }
     }
 
     pub(super) fn document(job: JobId, document: &'l Block) -> Line<'l> {

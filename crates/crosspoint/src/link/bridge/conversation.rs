@@ -8,7 +8,6 @@ use crosspoint_bridge::{Fault, failpoint};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::reply::{Failed, Success};
-use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Gone};
 
@@ -152,10 +151,7 @@ impl<'t> Conversation<'t> {
             }
             Thing::NotAFile(what) => return Ok(Way::Wait(format!("{} is {what}, not a file", request_name()))),
         };
-        let ours = match id.parse::<JobId>() {
-            Ok(id) => self.attempt.other(id).await?,
-            Err(_) => None,
-        };
+        let ours = self.attempt.other(id).await?;
         Ok(match ours {
             // The result of an earlier attempt is on record.
             Some(job) if job.id() == self.attempt.job().id() => Way::Remove,

@@ -39,7 +39,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use crosspoint_contracts::message::WorkState;
 use crosspoint_contracts::message::chunk::{Chunk, Refusal};
-use crosspoint_engine::id::JobId;
+use crosspoint_engine::id::{Ids, JobId};
 use crosspoint_engine::runtime::{Attempt, Gone};
 use tokio::sync::Mutex;
 use uuid::Uuid;
@@ -230,15 +230,15 @@ pub(super) async fn remove(directory: &Path, job: JobId, attempt: u32) -> io::Re
 }
 
 /// Returns the attempts of which something is left in the directory. Other files are left alone.
-pub(super) async fn left(directory: &Path) -> io::Result<Vec<(JobId, u32)>> {
-    let directory = directory.to_owned();
+pub(super) async fn left(directory: &Path, ids: &Ids) -> io::Result<Vec<(JobId, u32)>> {
+    let (directory, ids) = (directory.to_owned(), ids.clone());
     blocking(move || {
         if !directory.is_dir() {
             return Ok(Vec::new());
         }
         let mut left = Vec::new();
         for entry in directory.read_dir()? {
-            left.extend(entry?.file_name().to_str().and_then(attempt_of));
+            left.extend(entry?.file_name().to_str().and_then(|name| attempt_of(name, &ids)));
         }
         Ok(left)
     })
@@ -249,9 +249,9 @@ fn path(directory: &Path, job: JobId, attempt: u32) -> PathBuf {
     directory.join(format!("{job}-{attempt}"))
 }
 
-fn attempt_of(name: &str) -> Option<(JobId, u32)> {
+fn attempt_of(name: &str, ids: &Ids) -> Option<(JobId, u32)> {
     let (job, attempt) = name.rsplit_once('-')?;
-    Some((job.parse().ok()?, attempt.parse().ok()?))
+    Some((ids.parse(job)?, attempt.parse().ok()?))
 }
 
 /// Returns a digest that is the same in every version of this program.

@@ -169,7 +169,7 @@ pub(super) async fn remove(directory: &Path, job: JobId, attempt: u32) {
 
 /// Removes what is left of attempts that are over: a server that ended could not.
 pub(super) async fn remove_leftovers(directory: &Path, engine: &Engine) {
-    let left = match chunks::left(directory).await {
+    let left = match chunks::left(directory, engine.ids()).await {
         Ok(left) => left,
         Err(error) => return tracing::warn!(%error, "what is left of agents' output cannot be listed"),
     };

@@ -13,7 +13,6 @@ use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::{Kind, Report};
 use crosspoint_engine::core::Grip;
 use crosspoint_engine::event::Violation;
-use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::machine::Event;
 use crosspoint_engine::runtime::{Heard as Reported, Watch};
@@ -62,7 +61,7 @@ impl App {
         }
         let speaker = self.speaker(who, about.agent_id.as_deref().unwrap_or_default())?;
         // Deployed agents renew ids: the first that is known counts (MSG-17.2).
-        for id in about.ids.iter().filter_map(|id| id.parse::<JobId>().ok()) {
+        for id in about.ids.iter().filter_map(|id| self.engine().job_id(id)) {
             let job = self.engine().job(id).await.map_err(|error| fault(&error))?;
             // Work of agents of other contracts is not reported here, whoever knows its id.
             let is_ours = |job: &Job| job.agent.as_ref().is_some_and(|agent| self.hub().agent(agent).is_some());

@@ -246,7 +246,7 @@ pub(super) struct Violation {
 #[derive(JsonSchema)]
 pub(super) struct JobPage {
     jobs: Vec<Job>,
-    /// Give it back as `before` for the page after this one; null says there is none.
+    /// The job behind which the page after this one begins: give its id back as `before`. Null says there is none.
     next: Nullable<String>,
 }
 

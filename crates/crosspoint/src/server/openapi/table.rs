@@ -93,10 +93,10 @@ fn jobs(facts: &Facts) -> Vec<Operation> {
             .query("work", "Only jobs of this work.", &text())
             .query("agent", "Only jobs with this agent.", &text())
             .query("door", "Only jobs that came in here.", &doors)
-            .query("before", "`next` of the page before.", &json!({ "type": "integer", "minimum": 0, "maximum": u64::MAX }))
+            .query("before", "`next` of the page before.", &id())
             .query("limit", "How many at most.", &json!({ "type": "integer", "minimum": 1, "maximum": LIST_MAX, "default": LIST_DEFAULT }))
             .answers::<JobPage>(200, "Some jobs, without outcomes that are long.")
-            .refuses(&[400]),
+            .refuses(&[400, 404]),
     ]
 }
 

@@ -14,7 +14,7 @@ use crosspoint_contracts::outcome::{Text, text_within};
 use crosspoint_contracts::printed::Printed;
 use crosspoint_contracts::reply::{Failed, Given, Progress, Question, Success};
 use crosspoint_engine::core::Spec;
-use crosspoint_engine::id::JobId;
+use crosspoint_engine::id::{Ids, JobId};
 use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, Policy, Recovery, Repeats, TOTAL_DEFAULT};
 use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use crosspoint_exchange::refusal::Refusal;
@@ -126,13 +126,13 @@ fn works(root: &In<'_, '_>) -> Result<Vec<Arc<str>>, Refusal> {
     Ok(works.into_iter().map(Arc::from).collect())
 }
 
-pub(super) fn taking(document: &Bytes) -> Result<Taking, Refusal> {
+pub(super) fn taking(document: &Bytes, ids: &Ids) -> Result<Taking, Refusal> {
     let tape = scan_ambiguous(document)?;
     let mut doubts = Doubts::of(&tape);
     let root = In { value: object(&tape, TAKE)?, at: String::new(), hint: TAKE };
     let room = root.whole("room", 0..=u64::from(CONCURRENCY_MAX))?.unwrap_or(0);
     let one = |item: In<'_, '_>| {
-        let (id, attempt) = item.attempt()?;
+        let (id, attempt) = item.attempt(ids)?;
         let answers = item.whole("answers", 0..=u64::from(u32::MAX))?.unwrap_or(0);
         Ok(Holding { id, attempt, answers: u32::try_from(answers).unwrap_or(u32::MAX) })
     };
@@ -145,7 +145,7 @@ pub(super) fn taking(document: &Bytes) -> Result<Taking, Refusal> {
     };
     let reports = match root.given("reports") {
         None => Vec::new(),
-        Some(_) => reports_in(document, &root, &mut doubts)?,
+        Some(_) => reports_in((document, ids), &root, &mut doubts)?,
     };
     doubts.refuse_others(document)?;
     Ok(Taking { session: root.session()?, room: usize::try_from(room).unwrap_or(0), holding, reports })
@@ -156,24 +156,25 @@ pub(super) fn leaving(document: &Bytes) -> Result<Uuid, Refusal> {
     In { value: object(&tape, LEAVE)?, at: String::new(), hint: LEAVE }.session()
 }
 
-pub(super) fn reports(document: &Bytes) -> Result<(Uuid, Vec<Report>), Refusal> {
+pub(super) fn reports(document: &Bytes, ids: &Ids) -> Result<(Uuid, Vec<Report>), Refusal> {
     let tape = scan_ambiguous(document)?;
     let mut doubts = Doubts::of(&tape);
     let root = In { value: object(&tape, REPORT)?, at: String::new(), hint: REPORT };
-    let reports = reports_in(document, &root, &mut doubts)?;
+    let reports = reports_in((document, ids), &root, &mut doubts)?;
     doubts.refuse_others(document)?;
     Ok((root.session()?, reports))
 }
 
-fn reports_in(document: &Bytes, root: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Result<Vec<Report>, Refusal> {
+fn reports_in(of: (&Bytes, &Ids), root: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Result<Vec<Report>, Refusal> {
     let items = root.items("reports", REPORTS_MAX)?.into_iter();
-    items.map(|item| report(document, &item, doubts)).collect()
+    items.map(|item| report(of, &item, doubts)).collect()
 }
 
 /// Reads a report, which has exactly one of the seven kinds.
-fn report(document: &Bytes, item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Result<Report, Refusal> {
+fn report(of: (&Bytes, &Ids), item: &In<'_, '_>, doubts: &mut Doubts<'_>) -> Result<Report, Refusal> {
+    let (document, ids) = of;
     const KINDS: [&str; 7] = ["heard", "progress", "violation", "ask", "declined", "result", "failure"];
-    let (id, attempt) = item.attempt()?;
+    let (id, attempt) = item.attempt(ids)?;
     let found: Vec<&str> = KINDS.into_iter().filter(|kind| item.value.get(kind).is_some()).collect();
     let [kind] = found[..] else { return Err(item.wrong(&format!("an object with one of {}", KINDS.join(", ")))) };
     let inside = item.member(kind);
@@ -276,7 +277,7 @@ fn failed(document: &Bytes, inside: &In<'_, '_>) -> Result<Failed, Refusal> {
     Ok(Failed { message, code, details, repeat, given, ..Failed::of(failure, dispatched) }.by_agent())
 }
 
-pub(super) fn block_place(uri: &Uri, block: &Bytes) -> Result<BlockPlace, Refusal> {
+pub(super) fn block_place(uri: &Uri, block: &Bytes, ids: &Ids) -> Result<BlockPlace, Refusal> {
     const HINT: &str = "give session, job, attempt and offset, and the bytes as the body";
     if block.len() > BLOCK_BYTES_MAX {
         return Err(Refusal::too_large(BLOCK_BYTES_MAX));
@@ -285,7 +286,7 @@ pub(super) fn block_place(uri: &Uri, block: &Bytes) -> Result<BlockPlace, Refusa
     for (name, value) in parameters(uri)? {
         match name.as_str() {
             "session" => session = value.parse().ok(),
-            "job" => job = value.parse().ok(),
+            "job" => job = ids.parse(&value),
             "attempt" => attempt = value.parse().ok(),
             "offset" => offset = value.parse().ok().filter(|offset| *offset <= OUTPUT_BYTES_MAX),
             _ => return Err(Refusal::invalid("the query has a parameter that is not known here", HINT)),
@@ -357,10 +358,10 @@ impl<'t, 's> In<'t, 's> {
         id.ok_or_else(|| inside.wrong("a UUID of your own choosing, the same in all your calls"))
     }
 
-    fn attempt(&self) -> Result<(JobId, u32), Refusal> {
+    fn attempt(&self, ids: &Ids) -> Result<(JobId, u32), Refusal> {
         self.is_object()?;
         let id = self.member("id");
-        let job = id.value.text().and_then(|text| text.decode().parse().ok());
+        let job = id.value.text().and_then(|text| ids.parse(&text.decode()));
         let job = job.ok_or_else(|| id.wrong("a job's id"))?;
         let attempt = self.whole("attempt", 1..=u64::from(u32::MAX))?;
         let attempt = attempt.ok_or_else(|| self.member("attempt").wrong("the attempt's number, from 1"))?;

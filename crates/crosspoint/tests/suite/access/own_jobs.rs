@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::support::server::{Answer, Server};
+use crate::support::server::{Answer, Server, until};
 use crate::support::tokens::{self, with};
 
 struct Two {
@@ -121,6 +121,28 @@ fn lists_have_ones_own_work_and_those_who_administer_see_all() {
         (listed(&two, &two.one).len(), listed(&two, &two.other).len(), listed(&two, &two.admin).len()),
         (2, 1, 3)
     );
+}
+
+#[test]
+fn lists_of_work_under_way_have_ones_own_alone() {
+    let two = two();
+    for token in [&two.one, &two.other] {
+        let body = json!({"work": "ask", "input": {"prompt": "which?"}}).to_string();
+        let asked = with(&two.server, Some(token), "POST", "/api/v1/jobs", &body).json();
+        let path = format!("/api/v1/jobs/{}/events", asked["id"].as_str().expect("an id"));
+        let asks = || {
+            with(&two.server, Some(token), "GET", &format!("{path}?follow=false"), "")
+                .text()
+                .contains("event: question")
+        };
+        until("the agent asks", || asks().then_some(()));
+    }
+    let waiting = |token: &str, query: &str| {
+        let page = with(&two.server, Some(token), "GET", &format!("/api/v1/jobs?state=waiting{query}"), "").json();
+        (page["jobs"].as_array().map(Vec::len), page["next"].is_null())
+    };
+    assert_eq!([waiting(&two.one, ""), waiting(&two.other, "")], [(Some(1), true), (Some(1), true)]);
+    assert_eq!(waiting(&two.admin, ""), (Some(2), true));
 }
 
 #[test]

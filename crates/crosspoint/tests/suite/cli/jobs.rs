@@ -213,7 +213,7 @@ fn jobs_are_listed_page_by_page() {
     assert_eq!(listed(&["--state", "failed"]), [fail]);
     assert_eq!(listed(&["--work", "echo"]).len(), 5);
     assert_eq!(listed(&["--agent", "echo", "--door", "native", "--limit", "1"]), ids[4..]);
-    assert_eq!(listed(&["--before", "4"]), [&*ids[2], &*ids[1], &*ids[0]]);
+    assert_eq!(listed(&["--before", &ids[3]]), [&*ids[2], &*ids[1], &*ids[0]]);
     assert_said!(said(&server, &["jobs", "list", "--work", "absent"]));
 }
 

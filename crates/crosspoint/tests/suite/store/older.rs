@@ -40,7 +40,7 @@ fn without_filled(text: &str) -> String {
 
 #[test]
 fn everything_is_exported_as_it_was() {
-    for schema in ["schema-7", "schema-8", "schema-10", "schema-12"] {
+    for schema in ["schema-7", "schema-8", "schema-10", "schema-12", "schema-13"] {
         let kept = |file: &str| root().join("testdata/stores").join(schema).join(file);
         let data = std::env::temp_dir().join(format!("crosspoint-older-{schema}-{}", std::process::id()));
         fs::create_dir_all(&data).expect("a directory can be made");

@@ -48,6 +48,7 @@ impl Stored {
             jobs: Vec::new(),
             keys: Keys::default(),
             last_seq: Seq(0),
+            ids: readers.ids().clone(),
             ended: Ended::new(Rule::FOR_EVER, Jumps::default()),
             unrepaired: Vec::new(),
             room: Room { jobs: usize::MAX, of_work: usize::MAX, of_agent: usize::MAX, of_caller: usize::MAX },
@@ -88,7 +89,6 @@ impl Stored {
             nameless: false,
             others: Vec::new(),
             document: Block(document.into()),
-            chance: self.made,
         };
         let Reply::Accepted(job) = self.apply(&Command::Submit(Arc::new(submission))) else { panic!("it is accepted") };
         job.id()

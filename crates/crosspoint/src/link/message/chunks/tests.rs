@@ -17,7 +17,7 @@ const BYTES_MAX: u64 = 1 << 30;
 const ATTEMPT: u32 = 3;
 
 fn job() -> JobId {
-    "019a8d2e-0000-7000-8000-000000000001".parse().expect("an id")
+    Ids::PLAIN.parse("019a8d2e-0000-7000-8000-000000000001").expect("an id")
 }
 
 /// The output of an attempt, as the store has it: it outlives the server.
@@ -253,13 +253,13 @@ async fn files_are_for_their_owner_alone_and_are_removed_with_their_attempts() {
     let other = path(&directory, job(), ATTEMPT + 1);
     fs::write(&other, "").expect("it can be written");
     fs::write(directory.join("notes.txt"), "").expect("it can be written");
-    let mut found = left(&directory).await.expect("it can be read");
+    let mut found = left(&directory, &Ids::PLAIN).await.expect("it can be read");
     found.sort_unstable_by_key(|(_, attempt)| *attempt);
     assert_eq!(found, [(job(), ATTEMPT), (job(), ATTEMPT + 1)]);
     remove(&directory, job(), ATTEMPT).await.expect("it can be removed");
     remove(&directory, job(), ATTEMPT).await.expect("it is gone already");
     assert!(!attempted.path().exists());
-    assert!(left(&directory.join("none")).await.expect("there is none").is_empty());
+    assert!(left(&directory.join("none"), &Ids::PLAIN).await.expect("there is none").is_empty());
 }
 
 #[tokio::test]
