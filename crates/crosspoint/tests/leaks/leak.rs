@@ -1,5 +1,5 @@
-//! Leaks on purpose, in the build with the feature `leaks` alone: what a careless line would do in each of these places.
-//! They show that the canary test (`tests/suite/privacy.rs`) finds them.
+//! Leaks on purpose, in the build with the feature `leaks` alone: what a careless line would do in each of these
+//! places. They show that the canary test (`tests/suite/privacy.rs`) finds them.
 //!
 //! Without `CROSSPOINT_LEAKS` in the environment nothing leaks, and only the panics are there.
 

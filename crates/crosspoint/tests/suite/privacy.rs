@@ -34,6 +34,7 @@ const ARRIVED_MIN: usize = 5_000;
 fn planted(site: Site) -> (Vec<Found>, Ledger) {
     doors::good(&site);
     doors::refused(&site);
+    doors::told(&site);
     doors::judged(&site);
     agents::people(&site);
     agents::programs(&site);

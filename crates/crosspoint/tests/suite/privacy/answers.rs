@@ -63,7 +63,7 @@ pub(crate) fn all(ledger: &Ledger) -> BTreeMap<String, Script> {
             let kind = if file.ends_with("sse") { "run.stream" } else { kind };
             let body = match corpus::document(&text) {
                 Some(document) => Body::Document(ledger.plant(kind, &document)),
-                None => Body::Text(ledger.into_text(kind, &text)),
+                None => Body::Text(ledger.plant_text(kind, &text)),
             };
             scripts.push(Script::of(ledger, contract, kind, body));
         }
@@ -124,16 +124,23 @@ impl Script {
     }
 }
 
+/// The caller who plants. It is told how its work ended, too.
+pub(crate) const OWNER: &str = "owner";
+
 /// All agents behind one address.
-pub(crate) fn agents(scripts: &BTreeMap<String, Script>) -> ScriptedAgent {
+///
+/// A caller that is told listens there, too: it fails the first time.
+pub(crate) fn agents(ledger: &Ledger, scripts: &BTreeMap<String, Script>) -> ScriptedAgent {
     let scripts = Arc::new(scripts.clone());
+    let refusal = json!({"detail": ledger.text("a caller that is told", "the answer to a callback")});
     ScriptedAgent::start_many(move |request, connection| match scripts.get(&request.agent) {
         // What is asked later ends the work: the state of a task, an answer to its question, a cancellation.
         Some(script) if script.contract == "task" && request.path.split('?').next() != Some("/tasks") => {
             connection.json(200, &json!({"id": request.id(), "status": "completed", "result": {}}))
         }
         Some(script) => script.answer(request, connection),
-        None => connection.json(404, &json!({})),
+        None if request.agent == OWNER && request.turn > 0 => connection.whole(200, "application/json", ""),
+        None => connection.json(500, &refusal),
     })
 }
 

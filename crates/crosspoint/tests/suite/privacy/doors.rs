@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::answers::OWNER;
 use super::corpus;
 use super::site::Site;
 use crate::support::message_post::new_id;
+use crate::support::server::until;
 
 /// Kind, path and contract of each door.
 pub(crate) const DOORS: [(&str, &str, &str); 6] = [
@@ -18,16 +20,18 @@ pub(crate) const DOORS: [(&str, &str, &str); 6] = [
 
 /// The document with ids of its own, for this work. What is spoiled stays so.
 fn addressed(kind: &str, document: &Value, work: &str) -> Value {
+    with_id(kind, document, work, &new_id())
+}
+
+/// The same with this id.
+pub(crate) fn with_id(kind: &str, document: &Value, work: &str, id: &str) -> Value {
     let mut request = document.clone();
-    let id = new_id();
     let names: &[(&str, &str)] = match kind {
-        "native.job" => &[("/request_id", &id), ("/work", work)],
-        "run.request" => &[("/request_id", &id), ("/task_type", work)],
-        "task.request" => &[("/id", &id), ("/type", work), ("/routing/target", work)],
-        "bridge.request" => &[("/request_id", &id), ("/agent_name", work)],
-        _ => {
-            &[("/request_id", &id), ("/payload/work_type", work), ("/message_id", &new_id()), ("/trace_id", &new_id())]
-        }
+        "native.job" => &[("/request_id", id), ("/work", work)],
+        "run.request" => &[("/request_id", id), ("/task_type", work)],
+        "task.request" => &[("/id", id), ("/type", work), ("/routing/target", work)],
+        "bridge.request" => &[("/request_id", id), ("/agent_name", work)],
+        _ => &[("/request_id", id), ("/payload/work_type", work), ("/message_id", &new_id()), ("/trace_id", &new_id())],
     };
     for (pointer, value) in names {
         if let Some(place) = request.pointer_mut(pointer).filter(|place| place.is_string()) {
@@ -57,6 +61,16 @@ pub(crate) fn good(site: &Site) {
     }
 }
 
+/// The owner is told later, too, at an address of its own, which fails at first.
+pub(crate) fn told(site: &Site) {
+    let kind = "message.work_request";
+    // Work that has not ended when its request is answered.
+    let request = addressed(kind, &site.ledger.plant(kind, &corpus::full(kind)), "mute");
+    let answer = site.ask("POST", "/api/agent/message", &request.to_string());
+    assert!(answer.status < 300, "{answer:?}");
+    until("the caller is told again", || (site.scripted.requests_of(OWNER).len() > 1).then_some(()));
+}
+
 /// An agent of each sort that ends its work by itself.
 fn works(site: &Site) -> Vec<&str> {
     let of = |contract: &str| {
@@ -78,7 +92,7 @@ pub(crate) fn refused(site: &Site) {
                 Some(document) if document.is_object() => {
                     addressed(kind, &site.ledger.plant(kind, &document), "echo").to_string()
                 }
-                Some(_) | None => site.ledger.into_text("an unreadable request", &text),
+                Some(_) | None => site.ledger.plant_text("an unreadable request", &text),
             };
             site.ask("POST", path, &body);
         }
@@ -100,7 +114,7 @@ pub(crate) fn judged(site: &Site) {
     }
     for contract in ["bridge", "workflow", "message", "task", "run"] {
         for (_, text) in corpus::broken(contract) {
-            send(&site.ledger.into_text("a judged document", &text));
+            send(&site.ledger.plant_text("a judged document", &text));
         }
     }
 }

@@ -155,7 +155,7 @@ impl Ledger {
     }
 
     /// A text that need not be JSON, with a canary at the beginning of each quoted value that is no name or id.
-    pub(crate) fn into_text(&self, kind: &str, text: &str) -> String {
+    pub(crate) fn plant_text(&self, kind: &str, text: &str) -> String {
         let mut planted = String::new();
         for part in text.split_inclusive("\": \"") {
             planted += part;

@@ -5,10 +5,15 @@ use std::path::Path;
 
 use serde_json::json;
 
+use super::corpus;
+use super::doors::{DOORS, with_id};
 use super::ledger::{Found, Ledger};
 use super::site::Site;
 use crate::support::program::{crosspoint, stdout};
 use crate::support::programs::children_of;
+
+/// How many ids of each door another caller uses, too.
+const SAME_IDS: usize = 5;
 
 /// Answers to another caller, to agents that had nothing to do with the work, and to everybody.
 pub(crate) fn others(site: &Site) -> Vec<Found> {
@@ -22,10 +27,9 @@ pub(crate) fn others(site: &Site) -> Vec<Found> {
         found.extend(site.ledger.found(&place, &String::from_utf8_lossy(&answer.body)));
         answer
     };
-    let jobs = site.ask("GET", "/api/v1/jobs?limit=500", "").json();
-    let jobs = jobs["jobs"].as_array().cloned().unwrap_or_default();
+    let jobs = site.jobs();
     assert!(jobs.len() > 100, "the jobs of the owner are missing");
-    for job in jobs.iter().step_by(7) {
+    for job in jobs.iter().step_by(20) {
         let (id, request_id) = (job["id"].as_str().unwrap_or_default(), job["request_id"].as_str().unwrap_or_default());
         for what in ["", "/document", "/output", "/events"] {
             look(Some(&site.other), "another", "GET", &format!("/api/v1/jobs/{id}{what}"), "");
@@ -39,6 +43,17 @@ pub(crate) fn others(site: &Site) -> Vec<Found> {
         let accepted = look(Some(&site.other), "another", "POST", "/api/v1/jobs", &same.to_string()).json();
         if let Some(id) = accepted["id"].as_str() {
             look(Some(&site.other), "another", "GET", &format!("/api/v1/jobs/{id}/events?follow=false"), "");
+        }
+    }
+    // The ids of the owner's requests, at the doors where they came in.
+    for (kind, path, door) in DOORS {
+        let of_door: Vec<&str> =
+            jobs.iter().filter(|job| job["door"] == door).filter_map(|job| job["request_id"].as_str()).collect();
+        assert!(!of_door.is_empty(), "no job came in at {door}");
+        for id in of_door.into_iter().take(SAME_IDS) {
+            let same = with_id(kind, &corpus::full(kind), "echo", id).to_string();
+            look(Some(&site.other), "another", "POST", path, &same);
+            look(Some(&site.other), "another", "GET", &format!("/tasks/{id}"), "");
         }
     }
     for path in ["/api/v1/jobs", "/api/v1/jobs?state=failed", "/api/v1/jobs/nothing", "/nowhere", "/api/v1/bridge"] {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::answers::{self, Script};
+use super::answers::{self, OWNER, Script};
 use super::ledger::{Found, Ledger, TOKEN};
 use crate::support::bridge_directory::Directory;
 use crate::support::message_post::pulling;
@@ -54,7 +54,7 @@ impl Site {
     pub(crate) fn start(format: &str, starter: &[&str]) -> Site {
         let ledger = Ledger::default();
         let scripts = answers::all(&ledger);
-        let scripted = answers::agents(&scripts);
+        let scripted = answers::agents(&ledger, &scripts);
         let (tokens_of_agents, inbox) = (Directory::temporary(), Directory::temporary());
         let toml = configuration(&ledger, &scripts, &scripted, &tokens_of_agents, &inbox);
         let mut server = Server::with("", &["--log", "debug", "--log-format", format]);
@@ -63,12 +63,12 @@ impl Site {
         server.start_by(starter);
         server.restart();
         let admin = tokens::closed(&server);
-        let [owner, other] = ["owner", "other"].map(|name| tokens::caller(&server, &admin, name));
+        let [owner, other] = [OWNER, "other"].map(|name| tokens::caller(&server, &admin, name));
         let names = ["pulled", "message_pulled", "digger", "shouter", "idle"];
         let agents = names.map(|name| (name, tokens::agent(&server, &admin, name)));
         for (name, token) in agents.iter().map(|(name, token)| (*name, token)).chain([
             ("admin", &admin),
-            ("owner", &owner),
+            (OWNER, &owner),
             ("other", &other),
         ]) {
             ledger.secret(&format!("the token of {name}"), token);
@@ -131,23 +131,23 @@ impl Site {
         ended
     }
 
-    /// Every request that was accepted is kept as it came.
-    fn kept_requests(&self) {
-        let mut before = String::new();
+    /// All jobs of the owner.
+    pub(crate) fn jobs(&self) -> Vec<Value> {
+        let (mut jobs, mut before) = (Vec::new(), String::new());
         loop {
             let page = self.ask("GET", &format!("/api/v1/jobs?limit=500{before}"), "").json();
-            for job in page["jobs"].as_array().expect("a list") {
-                let id = job["id"].as_str().expect("an id");
-                self.ask("GET", &format!("/api/v1/jobs/{id}/document"), "");
-            }
-            let Some(next) = page["next"].as_str() else { return };
+            jobs.extend(page["jobs"].as_array().expect("a list").iter().cloned());
+            let Some(next) = page["next"].as_str() else { return jobs };
             before = format!("&before={next}");
         }
     }
 
     /// Looks everywhere, stops the server, and returns all that is found where it does not belong.
     pub(crate) fn looked_through(mut self, mut found: Vec<Found>) -> (Vec<Found>, Ledger) {
-        self.kept_requests();
+        for job in self.jobs() {
+            // Every request that was accepted is kept as it came.
+            self.ask("GET", &format!("/api/v1/jobs/{}/document", job["id"].as_str().expect("an id")), "");
+        }
         found.extend(super::places::others(&self));
         found.extend(super::places::system(&self));
         let data = self.server.data();
@@ -173,6 +173,7 @@ fn configuration(
     let keys = format!("env = {{ NOTE = \"{note}\" }}\nask = true\noutput_bytes = 200000\nconcurrency = 8");
     toml += &python("program", PROGRAM, &keys);
     toml += &pulling("message_pulled", "");
+    toml += &format!("[[caller]]\nname = \"{OWNER}\"\ncallback = \"{}/{OWNER}\"\n", scripted.url());
     toml += &format!("[[agent]]\nname = \"files\"\ncontract = \"bridge\"\ndir = \"{}\"\n", inbox.path().display());
     for (name, script) in scripts {
         let token = ledger.text(TOKEN, name);
