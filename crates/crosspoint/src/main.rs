@@ -10,6 +10,9 @@ mod deliver;
 mod exec;
 mod input;
 mod json_input;
+#[cfg(feature = "leaks")]
+#[path = "../tests/leaks/leak.rs"]
+mod leak;
 mod link;
 mod local;
 mod log;
@@ -70,7 +73,11 @@ fn main() -> ExitCode {
         Some(word) if word == command::BRIDGE_CHILD => return command::become_bridged_program(),
         Some(_) | None => {}
     }
-    std::panic::set_hook(Box::new(|panic| render::panicked(panic.location())));
+    std::panic::set_hook(Box::new(|panic| {
+        #[cfg(feature = "leaks")]
+        leak::panic(panic);
+        render::panicked(panic.location());
+    }));
     match Cli::parse().command.run() {
         Ok(outcome) => ExitCode::from(outcome.code()),
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,

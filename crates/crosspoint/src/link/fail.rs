@@ -22,6 +22,8 @@ impl Link for Fail {
 
 /// Builds the failure: `message` of the input is its message, and `failure` names the one of the closed list.
 fn wanted(input: &Body) -> Failed {
+    #[cfg(feature = "leaks")]
+    crate::leak::input(input.bytes());
     let tape = Tape::scan(input.bytes()).ok();
     let root = tape.as_ref().and_then(Tape::root);
     let member = |name: &str| root.and_then(|root| root.get(name)).filter(|value| value.kind() == Type::String);

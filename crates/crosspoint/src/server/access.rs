@@ -234,6 +234,8 @@ fn way_in(peer: Option<Peer>) -> WayIn {
 fn presented(headers: &HeaderMap) -> Result<Option<&str>, TokenStatus> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
+    #[cfg(feature = "leaks")]
+    crate::leak::token(value);
     let token = value.to_str().ok().and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
@@ -372,7 +374,11 @@ impl App {
     /// Returns a job, if who asks may see it. Otherwise it is as if there were none.
     pub(super) async fn job_for(&self, who: &Who, id: JobId) -> Result<Watch, Refusal> {
         let found = self.engine().job(id).await.map_err(|error| fault(&error))?;
-        found.filter(|watch| who.sees(&watch.job())).ok_or_else(Refusal::no_such_job)
+        let found = found.filter(|watch| who.sees(&watch.job()));
+        #[cfg(feature = "leaks")]
+        return found.ok_or_else(crate::leak::no_such_job);
+        #[cfg(not(feature = "leaks"))]
+        found.ok_or_else(Refusal::no_such_job)
     }
 
     /// Returns a job of which who asks reads content. That is in the audit before it is answered.

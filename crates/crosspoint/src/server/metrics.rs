@@ -50,6 +50,8 @@ fn text(numbers: &Numbers, owed: &[deliver::Numbers], process: Process, limited:
     callers(&mut page, owed);
     requests(&mut page, limited);
     of_process(&mut page, process);
+    #[cfg(feature = "leaks")]
+    page.0.push_str(&crate::leak::metrics());
     page.0
 }
 

@@ -23,6 +23,8 @@ const EXAMPLE: &str = r#"send {"work": "echo", "input": {"message": "hello"}}"#;
 
 /// Reads a request for a new job.
 pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, caller: Caller) -> Result<NewJob, Refusal> {
+    #[cfg(feature = "leaks")]
+    crate::leak::document(document);
     let tape = scan(document)?;
     let root = object(&tape, EXAMPLE)?;
     let mut wanted = Wanted::default();

@@ -8,6 +8,7 @@ mod exec;
 mod message;
 mod message_door;
 mod native;
+mod privacy;
 mod pull;
 mod repo;
 mod run;

@@ -46,6 +46,8 @@ impl Head {
 
 /// Judges the answer to a sync run, or to a stream that was refused.
 pub(super) fn of_answer(head: Head, body: &Bytes, request_id: &str) -> Verdict {
+    #[cfg(feature = "leaks")]
+    crate::leak::reply(body);
     match read(body) {
         Ok(reply) => of_reply(head, reply, body, request_id),
         Err(unreadable) => of_unreadable(head, unreadable, body),
