@@ -1,6 +1,6 @@
-//! Ten times as much as each limit allows, of those who ask too often, are too slow, or send a head that is too long: the
-//! memory stays within its bounds, and another client is served meanwhile. What one address may have at a time is in
-//! `each_address.rs`, and bodies, jobs and connections are in `overload.rs`.
+//! Ten times as much as each limit allows, of those who ask too often, are too slow, or send a head that is too long:
+//! the memory stays within its bounds, and another client is served meanwhile. What one address may have at a time is
+//! in `each_address.rs`, and bodies, jobs and connections are in `overload.rs`.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
