@@ -59,7 +59,7 @@ fn commands_of_the_servers_own_user_are_not_locked_out() {
 fn no_other_user_can_open_the_socket_and_it_goes_with_the_server() {
     let mut server = Server::start();
     let socket = server.data().join("server.sock");
-    assert_eq!(sockets(&server.data()), [socket.clone()]);
+    assert_eq!(sockets(&server.data()), std::slice::from_ref(&socket));
     assert_eq!((mode(&server.data()), mode(&socket)), (0o700, 0o600));
     let left: Value =
         serde_json::from_slice(&fs::read(server.data().join("server.json")).expect("it is there")).expect("it is JSON");

@@ -1,6 +1,6 @@
-//! Ten times as much as each limit allows, of those who ask too often, are too slow, or send a head that is too long: the
-//! memory stays within its bounds, and another client is served meanwhile. What one address may have at a time is in
-//! `each_address.rs`, and bodies, jobs and connections are in `overload.rs`.
+//! Ten times as much as each limit allows, of those who ask too often, are too slow, or send a head that is too long:
+//! the memory stays within its bounds, and another client is served meanwhile. What one address may have at a time is
+//! in `each_address.rs`, and bodies, jobs and connections are in `overload.rs`.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
@@ -106,7 +106,7 @@ const READERS: usize = 20;
 
 /// An answer is in memory until its reader has taken it, at up to three times its size. Nothing but the number of
 /// connections limits how many there are.
-const READERS_MEMORY_MAX_MIB: u64 = MEMORY_MAX_MIB + 3 * (READERS * DOCUMENT_BYTES >> 20) as u64;
+const READERS_MEMORY_MAX_MIB: u64 = MEMORY_MAX_MIB + 3 * ((READERS * DOCUMENT_BYTES) >> 20) as u64;
 
 /// A connection that takes little before its caller reads.
 fn narrow(server: &Server) -> TcpStream {

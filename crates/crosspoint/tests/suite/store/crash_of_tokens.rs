@@ -1,5 +1,5 @@
-//! Killing the server amid changes of tokens and other acts: what was done is on record, what is on record was done, and
-//! a token that was revoked never works again.
+//! Killing the server amid changes of tokens and other acts: what was done is on record, what is on record was done,
+//! and a token that was revoked never works again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
