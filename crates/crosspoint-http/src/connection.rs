@@ -26,6 +26,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tower::Service;
 
 pub(crate) use self::pace::Pace;
@@ -33,6 +34,7 @@ use self::pace::{Alarm, Late};
 pub use self::places::Places;
 use self::places::TurnedAway;
 use super::event_stream::Streamed;
+use super::held::held;
 use super::limit::shares::Share;
 use super::limit::{Peer, head};
 use super::reach::{self, Arrival};
@@ -119,6 +121,8 @@ struct Past {
     /// An answer that is written directly to the socket, once everything before it was written. Its request is under
     /// way until then.
     streamed: Mutex<Option<(Streamed, UnderWay)>>,
+    /// Cancelled when too many long answers are not taken, and this connection has to go.
+    cut: CancellationToken,
 }
 
 impl Past {
@@ -128,6 +132,7 @@ impl Past {
             used: AtomicBool::new(false),
             hasty: AtomicBool::new(false),
             streamed: Mutex::new(None),
+            cut: CancellationToken::new(),
         }
     }
 
@@ -154,7 +159,9 @@ async fn serve(stream: Stream, site: Site, router: Router, place: Place) {
             let mut response = answer(&site, router, (&past, from), request).await;
             let streamed = if only_head { None } else { Streamed::taken_from(&mut response, version) };
             let Some(streamed) = streamed else {
-                return Ok::<Response, Infallible>(response);
+                let bytes = response.body().size_hint().exact().unwrap_or(0);
+                let unsent = site.unsent().add(from.peer, usize::try_from(bytes).unwrap_or(usize::MAX), &past.cut);
+                return Ok::<Response, Infallible>(held(response, unsent));
             };
             *past.streamed() = Some((streamed, under_way));
             // Never completes: the connection is about to be taken from the HTTP library, which waits for an answer
@@ -172,6 +179,7 @@ async fn serve(stream: Stream, site: Site, router: Router, place: Place) {
     let late = {
         let mut closing = pin!(to_be_closed(&site, &past).fuse());
         let mut alarm = pin!(Alarm::new(&past.pace, site.limits()));
+        let mut cut = pin!(past.cut.cancelled());
         poll_fn(|cx| {
             let mut polled = connection.poll_without_shutdown(cx);
             if polled.is_pending() && closing.as_mut().poll(cx).is_ready() {
@@ -180,6 +188,9 @@ async fn serve(stream: Stream, site: Site, router: Router, place: Place) {
             }
             if polled.is_ready() || past.is_handed_over() {
                 return Poll::Ready(None);
+            }
+            if cut.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(Some(Late::Reader));
             }
             alarm.as_mut().poll_late(cx).map(Some)
         })
@@ -193,6 +204,10 @@ async fn serve(stream: Stream, site: Site, router: Router, place: Place) {
     // A stopping server waits until the stream has written its last events.
     if let Some((streamed, _under_way)) = streamed {
         let _ = streamed.write(&mut socket).await;
+    } else if late == Some(Late::Reader) {
+        site.tally().refused(Limit::UnsentBytes);
+        tracing::debug!("a connection was closed: there are too many long answers that are not taken");
+        socket.forget_unsent();
     } else if late.is_some() && half_a_request {
         // An idle connection is closed without a word; half a request gets an answer.
         let refusal = Refusal::too_slow("request's head", Limit::HeaderSeconds, site.limits().header_time_max);

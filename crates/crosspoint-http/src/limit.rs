@@ -5,6 +5,7 @@
 //! - [`rates`]: how many requests each sends in a second;
 //! - [`failures`]: how often each has failed to show who it is;
 //! - [`streams`]: the place of one event stream;
+//! - [`unsent`]: whose long answers have to go when there are too many;
 //! - [`head`]: how long the head of a request may be.
 //!
 //! What is remembered of an address is bounded (`recent`): a caller may have a million of them.
@@ -16,9 +17,11 @@ pub mod rates;
 mod recent;
 pub mod shares;
 pub mod streams;
+mod unsent;
 
 pub use failures::Failures;
 pub use peer::{Each, Peer};
 pub use rates::Rates;
 pub use shares::Shares;
 pub use streams::{CallerKey, StreamPlace};
+pub(crate) use unsent::Unsent;

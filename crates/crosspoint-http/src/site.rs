@@ -8,7 +8,7 @@ use crosspoint_contracts::Contract;
 use crosspoint_exchange::refusal::{Limit, Refusal};
 use tokio_util::sync::CancellationToken;
 
-use crate::limit::{Each, Failures, Peer, Rates, Shares};
+use crate::limit::{Each, Failures, Peer, Rates, Shares, Unsent};
 use crate::reach::Ours;
 use crate::tally::{Route, Tally};
 
@@ -41,6 +41,8 @@ pub struct Limits {
     pub failures_per_address: Each,
     /// Most event streams of one caller at a time.
     pub streams_per_caller: Each,
+    /// Most bytes of all long answers that callers have not taken.
+    pub unsent_bytes_max: usize,
 }
 
 impl Default for Limits {
@@ -60,6 +62,7 @@ impl Default for Limits {
             requests_per_token: Each { set: None, default: 1_000 },
             failures_per_address: Each { set: None, default: 10 },
             streams_per_caller: Each { set: None, default: 100 },
+            unsent_bytes_max: 256 << 20,
         }
     }
 }
@@ -97,6 +100,8 @@ struct Shared {
     token_rates: Rates,
     /// How often each address failed to show who it is.
     failures: Failures,
+    /// The long answers that callers have not taken.
+    unsent: Unsent,
     stopping: CancellationToken,
     closing: CancellationToken,
 }
@@ -112,6 +117,7 @@ impl Site {
             address_rates: Rates::new(limits.requests_per_address.number()),
             token_rates: Rates::new(limits.requests_per_token.number()),
             failures: Failures::new(limits.failures_per_address.number()),
+            unsent: Unsent::new(limits.unsent_bytes_max),
             plan,
             tally,
             bodies_bytes: AtomicUsize::new(0),
@@ -157,6 +163,11 @@ impl Site {
     /// Returns the event streams of each caller.
     pub(crate) fn streams(&self) -> &Shares {
         &self.0.streams
+    }
+
+    /// Returns the long answers that callers have not taken.
+    pub(crate) fn unsent(&self) -> &Unsent {
+        &self.0.unsent
     }
 
     /// Takes one request of an address, unless it has sent too many.

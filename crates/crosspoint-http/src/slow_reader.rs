@@ -44,6 +44,11 @@ impl Unstalled {
         }
     }
 
+    /// Discards what the other end has not taken.
+    pub(crate) fn forget_unsent(&self) {
+        self.stream.forget_unsent();
+    }
+
     pub(crate) fn into_inner(self) -> Stream {
         self.stream
     }

@@ -167,6 +167,8 @@ pub(crate) struct Limits {
     pub(crate) streams_per_caller: Option<usize>,
     /// Most bytes of all answers of agents that are being read.
     pub(crate) answers_bytes_max: usize,
+    /// Most bytes of all long answers that callers have not taken.
+    pub(crate) unsent_bytes_max: usize,
     /// Largest size of the database, in bytes.
     pub(crate) store_bytes_max: Option<u64>,
 }
@@ -279,6 +281,7 @@ impl Limits {
             requests_per_token: each(self.requests_per_token, default.requests_per_token),
             failures_per_address: each(self.failures_per_address, default.failures_per_address),
             streams_per_caller: each(self.streams_per_caller, default.streams_per_caller),
+            unsent_bytes_max: self.unsent_bytes_max,
         }
     }
 
@@ -361,6 +364,7 @@ impl Default for Limits {
             failures_per_address: None,
             streams_per_caller: None,
             answers_bytes_max: 256 << 20,
+            unsent_bytes_max: 256 << 20,
             store_bytes_max: None,
         }
     }

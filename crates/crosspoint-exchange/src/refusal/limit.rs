@@ -43,6 +43,8 @@ pub enum Limit {
     IdleSeconds,
     /// Bytes of all answers of agents that are being read.
     AnswersBytes,
+    /// Long answers that callers have not taken.
+    UnsentBytes,
     /// The size of the store, or of the disk.
     StoreBytes,
     /// Documents that wait to be judged.
@@ -57,7 +59,7 @@ pub enum Limit {
 
 impl Limit {
     /// All limits.
-    pub const ALL: [Limit; 25] = [
+    pub const ALL: [Limit; 26] = [
         Limit::Jobs,
         Limit::JobsPerWork,
         Limit::JobsPerAgent,
@@ -78,6 +80,7 @@ impl Limit {
         Limit::WriteSeconds,
         Limit::IdleSeconds,
         Limit::AnswersBytes,
+        Limit::UnsentBytes,
         Limit::StoreBytes,
         Limit::Documents,
         Limit::OutputBytes,
@@ -108,6 +111,7 @@ impl Limit {
             Limit::WriteSeconds => "write_seconds",
             Limit::IdleSeconds => "idle_seconds",
             Limit::AnswersBytes => "answers_bytes",
+            Limit::UnsentBytes => "unsent_bytes",
             Limit::StoreBytes => "store_bytes",
             Limit::Documents => "documents",
             Limit::OutputBytes => "output_bytes",

@@ -193,6 +193,7 @@ impl Refusal {
             | Limit::WriteSeconds
             | Limit::IdleSeconds
             | Limit::AnswersBytes
+            | Limit::UnsentBytes
             | Limit::StoreBytes
             | Limit::Documents
             | Limit::OutputBytes

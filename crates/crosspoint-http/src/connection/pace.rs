@@ -37,6 +37,8 @@ pub(super) enum Late {
     Head,
     /// No further request came.
     Idle,
+    /// Its answer was not taken, and there are too many such.
+    Reader,
 }
 
 impl State {

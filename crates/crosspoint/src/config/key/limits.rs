@@ -13,7 +13,7 @@ const BYTES_MAX: u64 = 1 << 50;
 /// Longest head that the HTTP library takes, in bytes.
 const HEAD_BYTES_MAX: u64 = 64 << 10;
 
-pub(super) static LIMITS: [Key<Config>; 22] = [
+pub(super) static LIMITS: [Key<Config>; 23] = [
     Key {
         name: "jobs",
         about: "Most jobs that have not ended. Over it requests are refused with 429.",
@@ -160,6 +160,13 @@ pub(super) static LIMITS: [Key<Config>; 22] = [
         kind: Kind::Whole(BYTES_MAX),
         get: |config| Some(Value::count(config.limits.answers_bytes_max)),
         set: |config, value| config.limits.answers_bytes_max = value.whole_usize(),
+    },
+    Key {
+        name: "unsent_bytes",
+        about: "Most bytes of all answers over 64 KiB that callers have not taken. Over it the address with most of them loses its oldest.",
+        kind: Kind::Whole(BYTES_MAX),
+        get: |config| Some(Value::count(config.limits.unsent_bytes_max)),
+        set: |config, value| config.limits.unsent_bytes_max = value.whole_usize(),
     },
     Key {
         name: "store_bytes",

@@ -25,7 +25,7 @@ const OTHERS_PATIENCE: Duration = Duration::from_secs(20);
 const DOORS: [&str; 5] = [SYNC, "/tasks", "/api/agent/message", "/api/v1/bridge", "/api/v1/jobs"];
 
 /// A connection from another address of this machine: 127.0.0.N.
-fn connected_from(server: &Server, n: u8) -> TcpStream {
+pub(super) fn connected_from(server: &Server, n: u8) -> TcpStream {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
     bind(&socket, &SocketAddrV4::new(Ipv4Addr::new(127, 0, 0, n), 0)).expect("all of 127/8 is ours");
     connect(&socket, &server.address()).expect("it listens");

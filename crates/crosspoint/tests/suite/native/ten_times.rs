@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::net::sockopt::set_socket_recv_buffer_size;
 use rustix::net::{AddressFamily, SocketType, connect, socket};
 
-use crate::native::each_address::{MEMORY_MAX_MIB, asked_from};
+use crate::native::each_address::{MEMORY_MAX_MIB, asked_from, connected_from};
 use crate::native::metrics::refusals;
 use crate::support::misbehaving_agents::peak_mib;
 use crate::support::server::{Answer, PATIENCE, Server, head, until};
@@ -102,11 +102,11 @@ fn bodies_that_never_end_and_are_ten_times_what_there_is_room_for() {
 }
 
 const DOCUMENT_BYTES: usize = 6 << 20;
-const READERS: usize = 20;
+const READERS: usize = 100;
 
-/// An answer is in memory until its reader has taken it, at up to three times its size. Nothing but the number of
-/// connections limits how many there are.
-const READERS_MEMORY_MAX_MIB: u64 = MEMORY_MAX_MIB + 3 * ((READERS * DOCUMENT_BYTES) >> 20) as u64;
+/// Room for a tenth of the answers. While an answer is made, it is in memory up to three times.
+const UNSENT_BYTES: usize = READERS / 10 * DOCUMENT_BYTES;
+const READERS_MEMORY_MAX_MIB: u64 = MEMORY_MAX_MIB + 3 * (UNSENT_BYTES >> 20) as u64;
 
 /// A connection that takes little before its caller reads.
 fn narrow(server: &Server) -> TcpStream {
@@ -120,7 +120,7 @@ fn narrow(server: &Server) -> TcpStream {
 
 #[test]
 fn readers_that_take_nothing() {
-    let server = Server::configured("[limits]\nwrite_seconds = 1\n");
+    let server = Server::configured(&format!("[limits]\nwrite_seconds = 3\nunsent_bytes = {UNSENT_BYTES}\n"));
     let body = format!(r#"{{"work":"ask","padding":"{}"}}"#, "x".repeat(DOCUMENT_BYTES));
     let job = server.submit(&body)["id"].as_str().expect("an id").to_owned();
     let since = Instant::now();
@@ -133,8 +133,15 @@ fn readers_that_take_nothing() {
         })
         .collect();
     is_well(&server, READERS_MEMORY_MAX_MIB);
+    // A reader at another address has its answer, although all room is taken.
+    let mut fair = connected_from(&server, 9);
+    fair.write_all(asked.as_bytes()).expect("it can be sent");
+    let answer = Answer::read(&mut BufReader::new(fair)).expect("it is answered");
+    assert_eq!((answer.status, answer.text().len()), (200, body.len()));
     // The metrics are asked for while the readers still hold on.
-    until("all are cut off", || (refusals(&server, "write_seconds") >= READERS as f64).then_some(()));
+    until("most are cut off at once", || (refusals(&server, "unsent_bytes") >= 0.9 * READERS as f64).then_some(()));
+    let cut = || refusals(&server, "unsent_bytes") + refusals(&server, "write_seconds");
+    until("the others are cut off in time", || (cut() >= READERS as f64).then_some(()));
     assert!(since.elapsed() < Duration::from_secs(20), "{:?}", since.elapsed());
     for mut reader in readers {
         let mut rest = Vec::new();
