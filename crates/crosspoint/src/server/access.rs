@@ -13,6 +13,7 @@
 //!
 //! Whose jobs a caller sees is decided by [`Who::sees`], and by the doors, which look for work of one caller alone.
 
+mod needs;
 mod revocation;
 
 use std::collections::BTreeMap;
@@ -36,52 +37,11 @@ use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 use crosspoint_http::Refused;
 use crosspoint_http::limit::{CallerKey, Peer};
 
+pub(crate) use self::needs::Needs;
 use super::App;
 use super::openapi;
 use crate::backend::{denied, fault};
 use crate::config::{Config, Token};
-
-/// What an operation needs of who asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Needs {
-    /// Nothing: it tells nothing about work.
-    Nothing,
-    /// The token of a caller.
-    Caller,
-    /// The token of an agent.
-    Agent,
-    /// The token of a caller or of an agent.
-    Either,
-    /// The same, where a refusal repeats what the message said: the endpoint refuses, once it has read the message.
-    Sender,
-    /// The token of an administrator.
-    Admin,
-}
-
-impl Needs {
-    /// Returns the word that the description of the API has for it.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Needs::Nothing => "nothing",
-            Needs::Caller => "caller",
-            Needs::Agent => "agent",
-            Needs::Either | Needs::Sender => "caller or agent",
-            Needs::Admin => "admin",
-        }
-    }
-
-    /// Whether a token for this may be used. Who administers the server may do what callers may, and speaks for no
-    /// agent.
-    fn met_by(self, role: &Role) -> bool {
-        match (self, role) {
-            (Needs::Nothing | Needs::Either | Needs::Sender, _)
-            | (Needs::Caller, Role::Caller | Role::Admin)
-            | (Needs::Agent, Role::Agent(_))
-            | (Needs::Admin, Role::Admin) => true,
-            (Needs::Caller, Role::Agent(_)) | (Needs::Agent | Needs::Admin, _) => false,
-        }
-    }
-}
 
 /// Who asks.
 #[derive(Clone, Debug)]
