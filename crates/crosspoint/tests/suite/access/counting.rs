@@ -75,7 +75,7 @@ fn a_list_goes_on_by_ids_and_by_none_that_is_made_up() {
     assert_eq!((behind(&other).status, behind(&other).text()), (404, behind(&Uuid::nil().to_string()).text()));
 }
 
-const ONE_AT_A_TIME: &str = "[server]\ndrain_seconds = 0.1\n[limits]\njobs = 4\njobs_per_work = 4\njobs_per_agent = 4\n\
+const ONE_AT_A_TIME: &str = "[server]\ndrain_seconds = 0.1\n[limits]\njobs = 4\njobs_per_work = 4\njobs_per_agent = 4\njobs_per_caller = 4\n\
     [[agent]]\nname = \"one\"\ncontract = \"builtin\"\nrun = \"slow_echo\"\nwork = [\"w\"]\nconcurrency = 1\n";
 
 #[test]
