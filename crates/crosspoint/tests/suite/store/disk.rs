@@ -111,7 +111,10 @@ fn a_full_disk_stops_new_work_and_nothing_else_until_there_is_room() {
 /// All files of a directory. The socket of a server that was killed is none.
 fn files(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(directory).expect("it can be listed").map(|entry| entry.expect("it can be read").path());
-    let mut files: Vec<_> = entries.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(path).expect("it can be read"))).collect();
+    let mut files: Vec<_> = entries
+        .filter(|path| path.is_file())
+        .map(|path| (path.clone(), fs::read(path).expect("it can be read")))
+        .collect();
     files.sort();
     files
 }
