@@ -15,6 +15,7 @@ mod exit_codes;
 mod file;
 mod key;
 mod kind;
+mod limits;
 mod load;
 mod message;
 mod names;
@@ -31,12 +32,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crosspoint_engine::core::{Mode, Room};
+use crosspoint_engine::core::Mode;
 use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, TOTAL_DEFAULT};
 use crosspoint_engine::retention::Rule;
 use crosspoint_engine::{audit, runtime, store};
-use crosspoint_http::limit::Each;
-use crosspoint_http::site;
 
 use crate::agent_side::AgentSide;
 use crate::link;
@@ -44,6 +43,7 @@ use crate::schemas::Schemas;
 pub(crate) use bridge::Bridge;
 pub(crate) use caller::Caller;
 pub(crate) use exec::Exec;
+pub(crate) use limits::Limits;
 pub(crate) use load::{Flags, Loaded};
 pub(crate) use message::{ENDPOINT, Message, Via};
 pub(crate) use problem::Invalid;
@@ -123,54 +123,6 @@ pub(crate) struct Store {
     pub(crate) retention_min_days: f64,
     /// How long entries of the audit are kept; 0 is for ever.
     pub(crate) audit_days: f64,
-}
-
-/// `[limits]`
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Limits {
-    /// Most jobs that have not ended.
-    pub(crate) jobs_max: usize,
-    /// Most jobs of one work, and most jobs that only one agent can take. Half of `jobs_max` if not configured, so that
-    /// the backlog of one work or agent does not cause jobs of the others to be refused.
-    pub(crate) jobs_per_work_max: Option<usize>,
-    pub(crate) jobs_per_agent_max: Option<usize>,
-    /// Most jobs of one caller that has a token. A quarter of `jobs_max` if not configured, so that no caller can fill
-    /// the room of a work.
-    pub(crate) jobs_per_caller_max: Option<usize>,
-    /// Most requests that wait to be committed.
-    pub(crate) waiting_max: usize,
-    /// Most bytes of the requests that wait to be committed.
-    pub(crate) waiting_bytes_max: usize,
-    /// Most bytes of one body.
-    pub(crate) body_bytes_max: usize,
-    /// Most bytes of all bodies that are being read or waiting at one time.
-    pub(crate) bodies_bytes_max: usize,
-    /// Most connections at one time.
-    pub(crate) connections_max: usize,
-    /// Longest time in which the head of a request must arrive.
-    pub(crate) header_time_max: Duration,
-    /// Longest time in which a body must arrive.
-    pub(crate) body_time_max: Duration,
-    /// Longest time for which a caller may read nothing of an answer.
-    pub(crate) write_time_max: Duration,
-    /// Longest time for which nothing is asked over a connection that is kept open.
-    pub(crate) idle_time_max: Duration,
-    /// Most bytes of the headers of a request, and of its address.
-    pub(crate) header_bytes_max: usize,
-    pub(crate) url_bytes_max: usize,
-    /// What each address or caller may have or do; 0 sets no limit. If not configured, the limit is that of
-    /// `site::Limits`, and there is none on the loopback.
-    pub(crate) connections_per_address: Option<usize>,
-    pub(crate) requests_per_address: Option<usize>,
-    pub(crate) requests_per_token: Option<usize>,
-    pub(crate) failures_per_address: Option<usize>,
-    pub(crate) streams_per_caller: Option<usize>,
-    /// Most bytes of all answers of agents that are being read.
-    pub(crate) answers_bytes_max: usize,
-    /// Most bytes of all long answers that callers have not taken.
-    pub(crate) unsent_bytes_max: usize,
-    /// Largest size of the database, in bytes.
-    pub(crate) store_bytes_max: Option<u64>,
 }
 
 /// `[[agent]]`
@@ -262,40 +214,6 @@ impl Store {
     }
 }
 
-impl Limits {
-    /// Returns the limits of connections and bodies.
-    pub(crate) fn site(&self) -> site::Limits {
-        let default = site::Limits::default();
-        let each = |set, default| Each { set, ..default };
-        site::Limits {
-            body_bytes_max: self.body_bytes_max,
-            bodies_bytes_max: self.bodies_bytes_max,
-            header_time_max: self.header_time_max,
-            body_time_max: self.body_time_max,
-            write_time_max: self.write_time_max,
-            idle_time_max: self.idle_time_max,
-            header_bytes_max: self.header_bytes_max,
-            url_bytes_max: self.url_bytes_max,
-            connections_per_address: each(self.connections_per_address, default.connections_per_address),
-            requests_per_address: each(self.requests_per_address, default.requests_per_address),
-            requests_per_token: each(self.requests_per_token, default.requests_per_token),
-            failures_per_address: each(self.failures_per_address, default.failures_per_address),
-            streams_per_caller: each(self.streams_per_caller, default.streams_per_caller),
-            unsent_bytes_max: self.unsent_bytes_max,
-        }
-    }
-
-    fn room(&self) -> Room {
-        let room = Room::of(self.jobs_max);
-        Room {
-            of_work: self.jobs_per_work_max.unwrap_or(room.of_work),
-            of_agent: self.jobs_per_agent_max.unwrap_or(room.of_agent),
-            of_caller: self.jobs_per_caller_max.unwrap_or(room.of_caller),
-            ..room
-        }
-    }
-}
-
 impl Default for Config {
     fn default() -> Config {
         Config {
@@ -336,36 +254,6 @@ impl Default for Store {
             retention_jobs: 10_000_000,
             retention_min_days: 1.0,
             audit_days: audit::AGE_DEFAULT.as_secs_f64() / DAY_SECONDS,
-        }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            jobs_max: 200_000,
-            jobs_per_work_max: None,
-            jobs_per_agent_max: None,
-            jobs_per_caller_max: None,
-            waiting_max: 10_000,
-            waiting_bytes_max: 64 << 20,
-            body_bytes_max: 16 << 20,
-            bodies_bytes_max: 128 << 20,
-            connections_max: 10_000,
-            header_time_max: Duration::from_secs(10),
-            body_time_max: Duration::from_secs(60),
-            write_time_max: Duration::from_secs(60),
-            idle_time_max: Duration::from_secs(75),
-            header_bytes_max: 32 << 10,
-            url_bytes_max: 8 << 10,
-            connections_per_address: None,
-            requests_per_address: None,
-            requests_per_token: None,
-            failures_per_address: None,
-            streams_per_caller: None,
-            answers_bytes_max: 256 << 20,
-            unsent_bytes_max: 256 << 20,
-            store_bytes_max: None,
         }
     }
 }
