@@ -2,9 +2,9 @@
 //!
 //! An agent goes round the callers that have jobs for it, so that the backlog of one caller does not hold up the work
 //! of another. Of one caller the highest priority goes first, and within it the oldest job. That alone would let a low
-//! job wait for ever while higher ones keep coming. So every eighth turn of an agent goes to the oldest of all jobs that
-//! it could take. Whatever comes in, the jobs that go before a job are at most eight times as many as the older ones.
-//! Without tokens all callers are the same caller.
+//! job wait for ever while higher ones keep coming. So every eighth turn of an agent goes to the oldest of all jobs
+//! that it could take. Whatever comes in, the jobs that go before a job are at most eight times as many as the older
+//! ones. Without tokens all callers are the same caller.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
