@@ -3,7 +3,7 @@
 //! Callers may be slow, so a long answer does not wait for room: it would be the fast callers that wait. Instead, when
 //! there is too much, the address that has the most of it loses its oldest answer, with the connection.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -26,7 +26,7 @@ struct Answers {
     waiting: BTreeMap<u64, Waiting>,
     bytes: usize,
     /// How many bytes each address has.
-    of_peers: HashMap<Option<u64>, usize>,
+    of_peers: BTreeMap<Option<u64>, usize>,
     made: u64,
 }
 
