@@ -8,20 +8,29 @@ use axum::body::Body;
 use axum::extract::{FromRef, FromRequest, Request};
 use axum::http::header::{CONTENT_LENGTH, HeaderMap};
 use bytes::{Bytes, BytesMut};
-use crosspoint_exchange::refusal::{Limit, Refusal};
+use crosspoint_exchange::refusal::{Limit, Refusal, TokenStatus};
 use http_body_util::BodyExt;
 
+use super::limit::bodies::{BodyRoom, Full, sender};
 use super::{Refused, Site};
 
 /// Longest body that is copied, in bytes. A short body lies in the connection's buffer of 8 KiB, which would otherwise
 /// be kept for as long as a job's agent has its input.
 const SHARED_BYTES_MIN: usize = 4 << 10;
 
+/// Most bytes that are read of a body whose sender is refused.
+const REFUSED_BYTES_MAX: usize = 64 << 10;
+
+/// Attached to a request that is refused because of its token, whatever is in it, where the refusal repeats what the
+/// body says. A longer body is refused without being read.
+#[derive(Clone, Copy, Debug)]
+pub struct ToBeRefused(pub TokenStatus);
+
 /// A body, and the room that it takes until this value is dropped.
 pub struct Received {
     /// The body.
     pub bytes: Bytes,
-    _room: Room,
+    _room: BodyRoom,
 }
 
 impl<S: Send + Sync> FromRequest<S> for Received
@@ -33,13 +42,48 @@ where
     async fn from_request(request: Request, state: &S) -> Result<Received, Refused> {
         let site = Site::from_ref(state);
         let (parts, body) = request.into_parts();
-        let (bytes_max, time_max) = (site.limits().body_bytes_max, site.limits().body_time_max);
-        if declared(&parts.headers).is_some_and(|bytes| bytes > bytes_max as u64) {
-            return Err(Refusal::too_large(bytes_max).into());
+        let time_max = site.limits().body_time_max;
+        let longest = Longest::of(&site, parts.extensions.get());
+        if declared(&parts.headers).is_some_and(|bytes| bytes > longest.bytes() as u64) {
+            return Err(longest.refusal().into());
         }
-        match tokio::time::timeout(time_max, read(&site, body, bytes_max)).await {
+        let room = site.bodies().begin(sender(&parts.extensions));
+        match tokio::time::timeout(time_max, read(body, room, longest)).await {
             Ok(received) => Ok(received?),
             Err(_) => Err(Refusal::too_slow("body", Limit::BodySeconds, time_max).into()),
+        }
+    }
+}
+
+/// How long a body may be.
+#[derive(Clone, Copy)]
+enum Longest {
+    /// As long as any.
+    Any(usize),
+    /// Long enough for a refusal that repeats what it says.
+    Refused(usize, TokenStatus),
+}
+
+impl Longest {
+    fn of(site: &Site, refused: Option<&ToBeRefused>) -> Longest {
+        let bytes_max = site.limits().body_bytes_max;
+        match refused {
+            Some(ToBeRefused(status)) if bytes_max > REFUSED_BYTES_MAX => Longest::Refused(REFUSED_BYTES_MAX, *status),
+            Some(_) | None => Longest::Any(bytes_max),
+        }
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Longest::Any(bytes) | Longest::Refused(bytes, _) => bytes,
+        }
+    }
+
+    /// Refuses a longer one.
+    fn refusal(self) -> Refusal {
+        match self {
+            Longest::Any(bytes) => Refusal::too_large(bytes),
+            Longest::Refused(_, status) => Refusal::unauthenticated("", status),
         }
     }
 }
@@ -48,17 +92,16 @@ fn declared(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-async fn read(site: &Site, mut body: Body, bytes_max: usize) -> Result<Received, Refusal> {
-    let mut room = Room { site: site.clone(), bytes: 0 };
+async fn read(mut body: Body, mut room: BodyRoom, longest: Longest) -> Result<Received, Refusal> {
     // Nearly always the whole body arrives at once. A long one is then used where it arrived.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Refusal::invalid("the body ended before it was complete", "send all of it"))?;
         let Ok(data) = frame.into_data() else { continue };
-        room.take(data.len())?;
-        if room.bytes > bytes_max {
-            return Err(Refusal::too_large(bytes_max));
+        room.take(data.len()).map_err(no_room)?;
+        if room.bytes() > longest.bytes() {
+            return Err(longest.refusal());
         }
         if first.is_empty() {
             first = if data.len() > SHARED_BYTES_MIN { data } else { Bytes::copy_from_slice(&data) };
@@ -73,26 +116,11 @@ async fn read(site: &Site, mut body: Body, bytes_max: usize) -> Result<Received,
     Ok(Received { bytes, _room: room })
 }
 
-/// A part of the room for all bodies.
-struct Room {
-    site: Site,
-    bytes: usize,
-}
-
-impl Room {
-    fn take(&mut self, bytes: usize) -> Result<(), Refusal> {
-        self.bytes += bytes;
-        if !self.site.reserve(bytes) {
-            let hint = "nothing was done; send it again later, or raise [limits] bodies_bytes";
-            let refusal = Refusal::unavailable("too many bodies are being read at a time", hint);
-            return Err(refusal.over(Limit::BodiesBytes));
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        self.site.give_back(self.bytes);
-    }
+fn no_room(full: Full) -> Refusal {
+    let what = match full {
+        Full::All => "too many bodies are being read at a time",
+        Full::Sender => "too many bodies of this caller are being read at a time",
+    };
+    let hint = "nothing was done; send it again later, or raise [limits] bodies_bytes";
+    Refusal::unavailable(what, hint).over(Limit::BodiesBytes)
 }

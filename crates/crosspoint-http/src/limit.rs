@@ -5,11 +5,13 @@
 //! - [`rates`]: how many requests each sends in a second;
 //! - [`failures`]: how often each has failed to show who it is;
 //! - [`streams`]: the place of one event stream;
+//! - [`bodies`]: how many bytes of bodies are being read;
 //! - [`unsent`]: whose long answers have to go when there are too many;
 //! - [`head`]: how long the head of a request may be.
 //!
 //! What is remembered of an address is bounded (`recent`): a caller may have a million of them.
 
+pub(crate) mod bodies;
 pub mod failures;
 pub mod head;
 pub mod peer;
@@ -19,6 +21,7 @@ pub mod shares;
 pub mod streams;
 mod unsent;
 
+pub(crate) use bodies::Bodies;
 pub use failures::Failures;
 pub use peer::{Each, Peer};
 pub use rates::Rates;

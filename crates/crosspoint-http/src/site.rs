@@ -8,7 +8,7 @@ use crosspoint_contracts::Contract;
 use crosspoint_exchange::refusal::{Limit, Refusal};
 use tokio_util::sync::CancellationToken;
 
-use crate::limit::{Each, Failures, Peer, Rates, Shares, Unsent};
+use crate::limit::{Bodies, Each, Failures, Peer, Rates, Shares, Unsent};
 use crate::reach::Ours;
 use crate::tally::{Route, Tally};
 
@@ -87,7 +87,7 @@ struct Shared {
     plan: Plan,
     tally: Tally,
     /// Bytes of all bodies that are being read or are waiting to be committed.
-    bodies_bytes: AtomicUsize,
+    bodies: Bodies,
     /// Requests that have not been answered.
     requests: AtomicUsize,
     /// The connections of each address.
@@ -118,9 +118,9 @@ impl Site {
             token_rates: Rates::new(limits.requests_per_token.number()),
             failures: Failures::new(limits.failures_per_address.number()),
             unsent: Unsent::new(limits.unsent_bytes_max),
+            bodies: Bodies::new(limits),
             plan,
             tally,
-            bodies_bytes: AtomicUsize::new(0),
             requests: AtomicUsize::new(0),
             stopping: CancellationToken::new(),
             closing: CancellationToken::new(),
@@ -163,6 +163,11 @@ impl Site {
     /// Returns the event streams of each caller.
     pub(crate) fn streams(&self) -> &Shares {
         &self.0.streams
+    }
+
+    /// Returns the bodies that are being read or are waiting to be committed.
+    pub(crate) fn bodies(&self) -> &Bodies {
+        &self.0.bodies
     }
 
     /// Returns the long answers that callers have not taken.
@@ -208,16 +213,6 @@ impl Site {
     pub(crate) fn contract_at(&self, path: &str) -> Option<Contract> {
         let is_under = |door| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         self.0.plan.doors.iter().find(|(door, _)| is_under(*door)).map(|(_, contract)| *contract)
-    }
-
-    /// Reserves room for bytes of a body; returns whether there is room.
-    pub(crate) fn reserve(&self, bytes: usize) -> bool {
-        let before = self.0.bodies_bytes.fetch_add(bytes, Ordering::Relaxed);
-        before + bytes <= self.limits().bodies_bytes_max
-    }
-
-    pub(crate) fn give_back(&self, bytes: usize) {
-        self.0.bodies_bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
     pub(crate) fn begin_request(&self) {

@@ -35,6 +35,7 @@ use crosspoint_engine::wall_clock;
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 use crosspoint_http::Refused;
+use crosspoint_http::body::ToBeRefused;
 use crosspoint_http::limit::{CallerKey, Peer};
 
 pub(crate) use self::needs::Needs;
@@ -218,6 +219,9 @@ pub(super) async fn check(State(app): State<App>, path: MatchedPath, mut request
             request.extensions_mut().insert(who.caller());
             if let Some(name) = who.name() {
                 request.extensions_mut().insert(CallerKey(key_of(name)));
+            }
+            if let Who::Unknown(status) = who {
+                request.extensions_mut().insert(ToBeRefused(status));
             }
             request.extensions_mut().insert(who);
             match digest {

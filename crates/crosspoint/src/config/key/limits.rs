@@ -65,7 +65,7 @@ pub(super) static LIMITS: [Key<Config>; 23] = [
     },
     Key {
         name: "bodies_bytes",
-        about: "Most bytes of all bodies that are being read at one time.",
+        about: "Most bytes of all bodies that are being read at one time. One address or caller has a quarter of it, and always room for one body; not so callers of this machine without a token.",
         kind: Kind::Whole(BYTES_MAX),
         get: |config| Some(Value::count(config.limits.bodies_bytes_max)),
         set: |config, value| config.limits.bodies_bytes_max = value.whole_usize(),
