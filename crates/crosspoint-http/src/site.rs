@@ -192,20 +192,24 @@ impl Site {
         self.0.token_rates.take(token, now).map_err(refusal)
     }
 
-    /// Says whether this address may try to show who it is. It may not for a while after it failed too often; then its
-    /// token is not looked at.
-    pub fn may_authenticate(&self, peer: Peer, now: Instant) -> Result<(), Refusal> {
+    /// Says whether this address may fail to show who it is. It may not for a while after it failed too often: then it
+    /// is told how long to wait instead.
+    pub fn may_fail_to_authenticate(&self, peer: Peer, now: Instant) -> Result<(), Refusal> {
         let Some((key, _)) = self.limits().failures_per_address.of(peer) else { return Ok(()) };
         let what = "too many requests of this address came without a token that is good";
         let refusal = |wait| Refusal::too_often(what, Limit::FailuresPerAddress, wait);
-        self.0.failures.may_try(key, now).map_err(refusal)
+        self.0.failures.may_fail(key, now).map_err(refusal)
     }
 
-    /// Takes note that this address failed to show who it is.
-    pub fn failed_to_authenticate(&self, peer: Peer, now: Instant) {
-        if let Some((key, _)) = self.limits().failures_per_address.of(peer) {
-            self.0.failures.failed(key, now);
+    /// Takes note that this address failed to show who it is, and says the same.
+    pub fn failed_to_authenticate(&self, peer: Peer, now: Instant) -> Result<(), Refusal> {
+        let refused = self.may_fail_to_authenticate(peer, now);
+        if let (Peer::Address(address), Some(key)) = (peer, peer.key())
+            && let Some(count) = self.0.failures.failed(key, now)
+        {
+            tracing::warn!(%address, count, "an address presents tokens that are not good");
         }
+        refused
     }
 
     /// Returns the contract in whose shape requests for this path are refused, if the path belongs to a door. A caller
@@ -250,12 +254,13 @@ mod tests {
     fn an_address_that_fails_too_often_has_to_wait() {
         let (site, now) = (site(), Instant::now());
         for _ in 0..10 {
-            assert!(site.may_authenticate(OTHER, now).is_ok());
-            site.failed_to_authenticate(OTHER, now);
-            site.failed_to_authenticate(HERE, now);
+            assert!(site.failed_to_authenticate(OTHER, now).is_ok());
         }
-        let refusal = site.may_authenticate(OTHER, now).expect_err("it failed too often");
+        let refusal = site.failed_to_authenticate(OTHER, now).expect_err("it failed too often");
         assert_eq!((refusal.limit(), refusal.retry_seconds()), (Some(Limit::FailuresPerAddress), Some(60)));
-        assert!(site.may_authenticate(HERE, now).is_ok() && site.may_authenticate(Peer::Local, now).is_ok());
+        assert!(site.may_fail_to_authenticate(OTHER, now).is_err());
+        for peer in [HERE, Peer::Local] {
+            assert!((0..100).all(|_| site.failed_to_authenticate(peer, now).is_ok()), "{peer:?}");
+        }
     }
 }

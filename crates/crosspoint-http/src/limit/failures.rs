@@ -1,15 +1,17 @@
 //! How often each address has failed to show who it is.
 //!
-//! After too many failures within a minute its next attempts are refused for a minute, without a look at the token:
-//! guessing gets slow, and costs the server next to nothing. A success in between does not count for anything, because
-//! a caller that has one token would otherwise guess others without end.
+//! After too many failures within a minute its further failures are answered with a refusal that says how long to wait.
+//! A token that is good passes all the same: other programs behind the same address must not be locked out, and a token
+//! is too long to be guessed. A success in between does not count for anything, because a caller that has one token
+//! would otherwise guess others without end.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::recent::Recent;
 
-/// The time within which failures are counted, and for which attempts are refused after too many.
+/// The time within which failures are counted, for which failures are refused after too many, and in which there is at
+/// most one warning about an address.
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// Most addresses that are remembered. Each takes 16 bytes for every failure that counts.
@@ -27,8 +29,12 @@ pub struct Failures {
 struct Failed {
     /// When it failed, within the last period.
     at: Vec<Instant>,
-    /// Until when its attempts are refused.
+    /// Until when its failures are refused in another way.
     until: Option<Instant>,
+    /// When there was a warning about it.
+    said_at: Option<Instant>,
+    /// Failures since that warning.
+    unsaid: u64,
 }
 
 impl Failures {
@@ -37,22 +43,31 @@ impl Failures {
         Failures { most, keys: Mutex::new(Recent::new(KEYS_MAX)) }
     }
 
-    /// Says whether an address may try to show who it is, or else when it may again.
-    pub fn may_try(&self, key: u64, now: Instant) -> Result<(), Duration> {
+    /// Says whether an address may fail, or else when it may again.
+    pub fn may_fail(&self, key: u64, now: Instant) -> Result<(), Duration> {
         let keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let until = keys.get(key).and_then(|failed| failed.until).filter(|until| *until > now);
         until.map_or(Ok(()), |until| Err(until - now))
     }
 
-    /// Takes note that an address has failed.
-    pub fn failed(&self, key: u64, now: Instant) {
+    /// Takes note that an address has failed. If a warning is due, returns how often it failed since the last one.
+    pub fn failed(&self, key: u64, now: Instant) -> Option<u64> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = keys.used(key, Failed::default);
-        failed.at.retain(|at| now.saturating_duration_since(*at) < PERIOD);
-        failed.at.push(now);
-        if failed.at.len() >= self.most {
-            *failed = Failed { at: Vec::new(), until: Some(now + PERIOD) };
+        // It is refused already; what it fails meanwhile makes that no longer.
+        if failed.until.is_none_or(|until| until <= now) {
+            failed.at.retain(|at| now.saturating_duration_since(*at) < PERIOD);
+            failed.at.push(now);
+            if failed.at.len() >= self.most {
+                (failed.at, failed.until) = (Vec::new(), Some(now + PERIOD));
+            }
         }
+        failed.unsaid += 1;
+        let is_due = failed.said_at.is_none_or(|at| now.saturating_duration_since(at) >= PERIOD);
+        is_due.then(|| {
+            failed.said_at = Some(now);
+            std::mem::take(&mut failed.unsaid)
+        })
     }
 }
 
@@ -68,13 +83,13 @@ mod tests {
         for second in 0..9 {
             failures.failed(1, start + second * S);
         }
-        assert_eq!(failures.may_try(1, start + 9 * S), Ok(()));
+        assert_eq!(failures.may_fail(1, start + 9 * S), Ok(()));
         failures.failed(1, start + 10 * S);
-        assert_eq!(failures.may_try(1, start + 10 * S), Err(60 * S));
-        assert_eq!(failures.may_try(1, start + 69 * S), Err(S));
-        assert_eq!((failures.may_try(1, start + 70 * S), failures.may_try(2, start + 10 * S)), (Ok(()), Ok(())));
+        assert_eq!(failures.may_fail(1, start + 10 * S), Err(60 * S));
+        assert_eq!(failures.may_fail(1, start + 69 * S), Err(S));
+        assert_eq!((failures.may_fail(1, start + 70 * S), failures.may_fail(2, start + 10 * S)), (Ok(()), Ok(())));
         failures.failed(1, start + 70 * S);
-        assert_eq!(failures.may_try(1, start + 70 * S), Ok(()), "it begins again");
+        assert_eq!(failures.may_fail(1, start + 70 * S), Ok(()), "it begins again");
     }
 
     #[test]
@@ -82,14 +97,22 @@ mod tests {
         let (failures, start) = (Failures::new(10), Instant::now());
         for time in 0..1_000 {
             failures.failed(1, start + time * 7 * S);
-            assert_eq!(failures.may_try(1, start + time * 7 * S), Ok(()), "{time}");
+            assert_eq!(failures.may_fail(1, start + time * 7 * S), Ok(()), "{time}");
         }
+    }
+
+    #[test]
+    fn a_warning_a_minute_says_how_often_an_address_failed() {
+        let (failures, start) = (Failures::new(10), Instant::now());
+        let warnings: Vec<_> = (0..150).filter_map(|second| failures.failed(1, start + second * S)).collect();
+        assert_eq!(warnings, [1, 60, 60]);
+        assert_eq!(failures.failed(2, start), Some(1));
     }
 
     #[test]
     fn a_million_addresses_are_not_all_remembered() {
         let (failures, start) = (Failures::new(10), Instant::now());
-        (0..1_000_000).for_each(|key| failures.failed(key, start));
+        (0..1_000_000).for_each(|key| _ = failures.failed(key, start));
         let keys = failures.keys.lock().expect("it is whole");
         assert!(keys.len() <= KEYS_MAX);
         assert!(keys.get(999_999).is_some_and(|failed| failed.at.capacity() <= 10));

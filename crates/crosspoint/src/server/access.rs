@@ -246,9 +246,6 @@ impl App {
         let (site, now) = (&self.0.site, Instant::now());
         let arrived = request.extensions().get::<Peer>().copied();
         let (way, peer) = (way_in(arrived), arrived.unwrap_or(Peer::Local));
-        if needs != Needs::Nothing && request.headers().contains_key(AUTHORIZATION) {
-            site.may_authenticate(peer, now)?;
-        }
         match self.access().admit(needs, request.headers(), way) {
             Ok(admitted) => {
                 if let Some(name) = admitted.who.name() {
@@ -257,8 +254,13 @@ impl App {
                 Ok(admitted)
             }
             Err(status) => {
-                if is_guess(status) {
-                    site.failed_to_authenticate(peer, now);
+                // A good token never comes here, however often others at its address fail.
+                match status {
+                    TokenStatus::Malformed | TokenStatus::Unknown | TokenStatus::Expired | TokenStatus::Revoked => {
+                        site.failed_to_authenticate(peer, now)?;
+                    }
+                    TokenStatus::Missing => site.may_fail_to_authenticate(peer, now)?,
+                    TokenStatus::WrongAgent | TokenStatus::WrongScope => {}
                 }
                 match needs {
                     Needs::Sender => Ok(Who::Unknown(status).into()),
@@ -268,14 +270,6 @@ impl App {
                 }
             }
         }
-    }
-}
-
-/// Whether a token that was refused may have been guessed.
-fn is_guess(status: TokenStatus) -> bool {
-    match status {
-        TokenStatus::Malformed | TokenStatus::Unknown | TokenStatus::Expired | TokenStatus::Revoked => true,
-        TokenStatus::Missing | TokenStatus::WrongAgent | TokenStatus::WrongScope => false,
     }
 }
 

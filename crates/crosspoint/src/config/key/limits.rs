@@ -100,7 +100,7 @@ pub(super) static LIMITS: [Key<Config>; 23] = [
     },
     Key {
         name: "failures_per_address",
-        about: "Most failures of one address within a minute to show by a token who it is; then its tokens are not looked at for a minute. 0 sets no limit. 10 if not set, and no limit for this machine itself.",
+        about: "Most failures of one address within a minute to show by a token who it is; then requests without a good token get 429 for a minute. 0 sets no limit. 10 if not set, and no limit for this machine itself.",
         kind: Kind::Count(1_000),
         get: |config| config.limits.failures_per_address.map(Value::count),
         set: |config, value| config.limits.failures_per_address = Some(value.whole_usize()),

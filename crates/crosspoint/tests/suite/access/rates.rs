@@ -4,7 +4,7 @@ use crate::support::server::Server;
 use crate::support::tokens::{self, with};
 
 #[test]
-fn an_address_that_guesses_is_not_listened_to_for_a_while() {
+fn an_address_that_guesses_has_to_wait_and_good_tokens_pass() {
     let server = Server::configured("[limits]\nfailures_per_address = 3\n");
     let admin = tokens::closed(&server);
     let asks = |token: &str| with(&server, Some(token), "GET", "/api/v1/jobs", "");
@@ -18,10 +18,16 @@ fn an_address_that_guesses_is_not_listened_to_for_a_while() {
     let late = asks(&"d".repeat(32));
     assert_eq!(late.status, 429, "{late:?}");
     assert!(late.header("retry-after").is_some(), "{late:?}");
-    assert_eq!(asks(&admin).status, 429, "a token is not even looked at, so nothing is learnt by guessing on");
+    assert_eq!(asks(&admin).status, 200, "agents and callers at the same address are not locked out");
     assert_eq!(server.get("/health").status, 200);
     let metrics = server.fetch("/metrics");
-    assert_eq!(metrics.status, 401, "{metrics:?}");
+    assert_eq!(metrics.status, 429, "{metrics:?}");
+    let planner = tokens::caller(&server, &admin, "planner");
+    assert_eq!(with(&server, Some(&planner), "GET", "/metrics", "").status, 403, "a good token is told its scope");
+    let log = server.log();
+    let warnings: Vec<&str> = log.lines().filter(|line| line.contains("tokens that are not good")).collect();
+    assert!(matches!(warnings[..], [only] if only.contains("127.0.0.1")), "{warnings:?}");
+    assert!(!log.contains(&"a".repeat(32)));
 }
 
 #[test]
