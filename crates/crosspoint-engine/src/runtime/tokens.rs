@@ -122,6 +122,14 @@ impl Engine {
         }
     }
 
+    /// Waits until the grants are as they are asked for. If they never are, it never completes.
+    pub async fn grants_are(&self, wanted: impl Fn(&Grants) -> bool) {
+        let mut grants = self.published().changing_grants();
+        if grants.wait_for(|grants| wanted(grants)).await.is_err() {
+            pending().await
+        }
+    }
+
     /// Creates a grant, and returns it with its token. When it returns, the grant is on disk. The token is nowhere.
     pub async fn create_token(
         &self,

@@ -9,7 +9,7 @@
 //! is refused.
 //!
 //! A token is looked at when a request comes in. What goes on after that, a stream or a wait, ends when the token is no
-//! longer good: see [`revocation`].
+//! longer good; without a token, when the server is closed: see [`revocation`].
 //!
 //! Whose jobs a caller sees is decided by [`Who::sees`], and by the doors, which look for work of one caller alone.
 
@@ -27,7 +27,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use crosspoint_engine::grant::{Digest, Role, Unusable};
+use crosspoint_engine::grant::{Digest, Grants, Role, Unusable};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Ahead, Engine, Watch};
@@ -39,6 +39,7 @@ use crosspoint_http::body::ToBeRefused;
 use crosspoint_http::limit::{CallerKey, Peer};
 
 pub(crate) use self::needs::Needs;
+use self::revocation::Allowed;
 use super::App;
 use super::openapi;
 use crate::backend::{denied, fault};
@@ -90,8 +91,7 @@ impl Access {
     /// open by itself.
     pub(super) fn is_closed(&self) -> bool {
         let is_asked_for = |role: &Role| matches!(role, Role::Caller | Role::Admin);
-        self.configured.iter().any(|(_, identity)| is_asked_for(&identity.role))
-            || [Role::Caller, Role::Admin].iter().any(|role| self.engine.grants().any(role))
+        self.configured.iter().any(|(_, identity)| is_asked_for(&identity.role)) || closes(&self.engine.grants())
     }
 
     /// Whether this agent must show a token.
@@ -134,35 +134,49 @@ impl Access {
         let presented = match presented(headers) {
             Ok(presented) => presented,
             // What others ask for in front of an open server is nothing to us.
-            Err(_) if needs != Needs::Sender && !self.is_closed() => return Ok(Who::Anyone { is_strange: true }.into()),
+            Err(_) if needs != Needs::Sender && !self.is_closed() => return Ok(anyone(true, way)),
             Err(status) => return Err(status),
         };
         let Some(token) = presented else {
             let is_asked = way == WayIn::Open && self.is_closed();
-            return if is_asked { Err(TokenStatus::Missing) } else { Ok(Who::Anyone { is_strange: false }.into()) };
+            return if is_asked { Err(TokenStatus::Missing) } else { Ok(anyone(false, way)) };
         };
         match self.owner_of(token) {
             Ok((identity, digest)) if needs.met_by(&identity.role) => {
-                Ok(Admitted { who: Who::Known(identity), digest })
+                let allowed = digest.map_or(Allowed::Always, Allowed::WhileGood);
+                Ok(Admitted { who: Who::Known(identity), allowed })
             }
             Ok(_) => Err(TokenStatus::WrongScope),
-            Err(Unusable::Unknown) if !self.is_closed() => Ok(Who::Anyone { is_strange: true }.into()),
+            Err(Unusable::Unknown) if !self.is_closed() => Ok(anyone(true, way)),
             Err(unusable) => Err(status_of(unusable)),
         }
     }
 }
 
+/// Whether a server with these tokens is closed.
+fn closes(grants: &Grants) -> bool {
+    [Role::Caller, Role::Admin].iter().any(|role| grants.any(role))
+}
+
 /// Who was let in.
 struct Admitted {
     who: Who,
-    /// The digest of the token that was shown, if it is one of the store, which may be revoked.
-    digest: Option<Digest>,
+    allowed: Allowed,
 }
 
 impl From<Who> for Admitted {
     fn from(who: Who) -> Admitted {
-        Admitted { who, digest: None }
+        Admitted { who, allowed: Allowed::Always }
     }
+}
+
+/// Lets anybody in, over the network for as long as the server is open.
+fn anyone(is_strange: bool, way: WayIn) -> Admitted {
+    let allowed = match way {
+        WayIn::Open => Allowed::WhileOpen,
+        WayIn::Private => Allowed::Always,
+    };
+    Admitted { who: Who::Anyone { is_strange }, allowed }
 }
 
 /// Returns the word of the contracts for why a token is not good.
@@ -215,7 +229,7 @@ pub(super) async fn check(State(app): State<App>, path: MatchedPath, mut request
     // An endpoint that says nothing is for those who administer the server.
     let needs = app.access().needs.get(&(method, path.as_str())).copied().unwrap_or(Needs::Admin);
     match app.who(needs, &request) {
-        Ok(Admitted { who, digest }) => {
+        Ok(Admitted { who, allowed }) => {
             request.extensions_mut().insert(who.caller());
             if let Some(name) = who.name() {
                 request.extensions_mut().insert(CallerKey(key_of(name)));
@@ -224,10 +238,7 @@ pub(super) async fn check(State(app): State<App>, path: MatchedPath, mut request
                 request.extensions_mut().insert(ToBeRefused(status));
             }
             request.extensions_mut().insert(who);
-            match digest {
-                Some(digest) => revocation::answer(app.engine(), digest, next.run(request)).await,
-                None => next.run(request).await,
-            }
+            revocation::answer(app.engine(), allowed, next.run(request)).await
         }
         Err(refusal) => Refused::from(refusal).into_response(),
     }
