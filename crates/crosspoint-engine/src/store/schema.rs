@@ -136,6 +136,10 @@ pub(super) const KNOWN: i64 = STEPS.len() as i64;
 pub(super) enum Error {
     Newer(i64),
     NotOurs,
+    /// Ids of jobs can no longer be read.
+    NoIdKey,
+    /// The system gave no random numbers.
+    NoChance,
     Database(rusqlite::Error),
 }
 
@@ -150,6 +154,14 @@ impl Error {
         match self {
             Error::Newer(found) => Fault::Newer { path: path.to_owned(), found, known: KNOWN },
             Error::NotOurs => Fault::NotOurs { path: path.to_owned() },
+            Error::NoIdKey => {
+                let detail = "the key of the ids is missing, so no job would be found by its id".to_owned();
+                Fault::Damaged { path: path.to_owned(), detail }
+            }
+            Error::NoChance => {
+                let detail = "the system gave no random numbers".to_owned();
+                Fault::Broken { path: path.to_owned(), detail }
+            }
             Error::Database(error) => Fault::of(path, &error),
         }
     }
@@ -173,7 +185,7 @@ pub(super) fn prepare(connection: &mut Connection, options: &Options) -> Result<
         connection.query_row(&format!("PRAGMA max_page_count = {}", (bytes / PAGE_BYTES).max(64)), (), |_| Ok(()))?;
     }
     take_steps(connection, version, KNOWN)?;
-    Ok(secret::ensure(connection)?)
+    secret::ensure(connection)
 }
 
 /// What kind of file was found.

@@ -5,6 +5,7 @@ use rusqlite::types::FromSql;
 use rusqlite::{Connection, OptionalExtension};
 use uuid::Uuid;
 
+use super::schema::Error;
 use crate::id::Ids;
 use crate::keys::Salt;
 
@@ -17,8 +18,17 @@ pub(super) struct Secrets {
     pub(super) ids: Ids,
 }
 
-/// Reads the secrets. Makes those that are missing.
-pub(super) fn ensure(connection: &Connection) -> rusqlite::Result<Secrets> {
+/// Reads the secrets. Makes those that are missing, unless there are jobs that would not be found without them.
+pub(super) fn ensure(connection: &Connection) -> Result<Secrets, Error> {
+    if value::<[u8; 32]>(connection, "id_key")?.is_none() {
+        // A crash may have come between the last step of the schema and the key. Then no job has a hidden id yet.
+        if has_hidden_ids(connection)? {
+            return Err(Error::NoIdKey);
+        }
+        let mut key = [0; 32];
+        getrandom::fill(&mut key).map_err(|_| Error::NoChance)?;
+        put(connection, "id_key", &key)?;
+    }
     let salt = match salt(connection)? {
         Some(salt) => salt,
         None => {
@@ -27,10 +37,6 @@ pub(super) fn ensure(connection: &Connection) -> rusqlite::Result<Secrets> {
             salt
         }
     };
-    if value::<[u8; 32]>(connection, "id_key")?.is_none() {
-        let halves = [Uuid::new_v4(), Uuid::new_v4()].map(Uuid::into_bytes);
-        put(connection, "id_key", halves.as_flattened())?;
-    }
     Ok(Secrets { salt, ids: ids(connection)?.unwrap_or(Ids::PLAIN) })
 }
 
@@ -48,6 +54,13 @@ pub(super) fn ids(connection: &Connection) -> rusqlite::Result<Option<Ids>> {
     let until = value::<[u8; 6]>(connection, "plain_ids_until")?;
     let until = until.map(|bytes| bytes.iter().fold(0, |millis, byte| (millis << 8) | u64::from(*byte)));
     Ok(value(connection, "id_key")?.map(|key| Ids::hidden(key, until.map_or(0, |until| until + 1))))
+}
+
+/// Whether the id of any job hides its number: then it was made after the last one that does not.
+fn has_hidden_ids(connection: &Connection) -> rusqlite::Result<bool> {
+    let sql = "SELECT EXISTS(SELECT 1 FROM job WHERE substr(id, 1, 6)
+        > coalesce((SELECT value FROM meta WHERE name = 'plain_ids_until'), x''))";
+    connection.query_row(sql, (), |row| row.get(0))
 }
 
 fn value<T: FromSql>(connection: &Connection, name: &str) -> rusqlite::Result<Option<T>> {

@@ -127,6 +127,19 @@ fn the_database_of_another_program_is_refused() {
     }
 }
 
+#[test]
+fn a_store_that_has_lost_the_key_of_its_ids_is_refused() {
+    let scratch = Scratch::new();
+    let lose = || sqlite(&scratch.database()).execute_batch("DELETE FROM meta WHERE name = 'id_key'");
+    drop(Store::open(&scratch.options()).expect("it opens"));
+    lose().expect("it can be removed");
+    // A crash can come before the key is written. No job needs it yet.
+    filled(&scratch, 3);
+    lose().expect("it can be removed");
+    let fault = refused(&scratch);
+    assert!(matches!(fault, Fault::Damaged { .. }) && fault.to_string().contains("the key of the ids"), "{fault}");
+}
+
 /// Reads everything in the store and returns the first fault.
 fn read_all(store: &Store, readers: &Readers) -> Result<(), Fault> {
     store.load()?;
