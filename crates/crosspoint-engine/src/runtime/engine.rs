@@ -22,6 +22,7 @@ use super::links::Links;
 use super::metrics::Metrics;
 use super::published::{Published, Purged, lock};
 use super::pull::{Handed, Instruction, PullQueues};
+use super::text::Texts;
 use super::violated::Violated;
 use crate::audit::Readings;
 use crate::core::{Command, Mode, Reply, Spec};
@@ -54,7 +55,7 @@ struct Inner {
     /// Limits how many reads of the store run at a time.
     reads: Arc<Semaphore>,
     /// Limits how much text is put together at a time.
-    texts: Arc<Semaphore>,
+    texts: Texts,
     /// The task that carries out what was committed.
     releaser: Mutex<Option<tokio::task::JoinHandle<()>>>,
     stopping: AtomicBool,
@@ -93,7 +94,7 @@ impl Engine {
             handle: Handle::current(),
             committer: Mutex::default(),
             reads: Arc::new(Semaphore::new(READS_MAX)),
-            texts: super::text::room(),
+            texts: Texts::new(),
             releaser: Mutex::default(),
             stopping: AtomicBool::new(false),
             readings: Mutex::default(),
@@ -263,8 +264,8 @@ impl Engine {
         &self.0.readers
     }
 
-    pub(super) fn texts(&self) -> Arc<Semaphore> {
-        self.0.texts.clone()
+    pub(super) fn texts(&self) -> &Texts {
+        &self.0.texts
     }
 
     /// Reads the store on a blocking thread, where waiting for a disk holds up no other task.
