@@ -61,10 +61,17 @@ fn agent(settled: &Agent, ways: &Ways<'_>) -> (Spec, Arc<dyn Link>) {
         works: settled.work.iter().map(|work| work.as_str().into()).collect(),
         awaited: matches!(&settled.contract, Contract::Messages(message) if message.is_awaited()),
         concurrency: settled.concurrency,
-        waiting_max: settled.waiting_max.unwrap_or(u32::MAX),
+        waiting_max: waiting_max(settled),
         policy: policy_of(settled),
     };
     (spec, link(settled, ways))
+}
+
+/// Returns how many of an agent's jobs may wait for people. A program that may not ask has none of them, and callers do
+/// not have to leave places to each other.
+fn waiting_max(settled: &Agent) -> u32 {
+    let asks_nobody = matches!(&settled.contract, Contract::Exec(program) if !program.ask);
+    settled.waiting_max.filter(|_| !asks_nobody).unwrap_or(u32::MAX)
 }
 
 fn link(settled: &Agent, ways: &Ways<'_>) -> Arc<dyn Link> {

@@ -194,6 +194,7 @@ impl Core {
                 }
                 if let Some(agent) = agent {
                     agent.running = agent.running.saturating_add_signed(by);
+                    agent.fairness.count(&job.request.caller, by);
                 }
             }
             State::Waiting { .. } => {

@@ -249,6 +249,32 @@ fn questions_of_one_caller_leave_places_to_the_others() {
 }
 
 #[test]
+fn jobs_of_one_caller_that_may_all_ask_leave_places_to_the_others() {
+    // Those that run are as many as those that may wait: all of them may ask in the same moment.
+    let asker = Spec { waiting_max: 4, ..agent("a", &["work"], 4) };
+    let mut town = Town::new(vec![asker]);
+    let busy: Vec<Seq> = (0..6).map(|_| town.submit(of_caller("busy", Priority::Urgent))).collect();
+    assert_eq!(town.running("a"), 3, "three of four places for questions are the caller's own");
+    for seq in &busy[..3] {
+        town.happens(*seq, ask(1, "which?"));
+    }
+    assert_eq!(town.running("a"), 0);
+    let calm = town.submit(of_caller("calm", Priority::Low));
+    assert_eq!(town.with(calm).as_deref(), Some("a"));
+}
+
+#[test]
+fn one_caller_has_all_of_an_agent_that_asks_little_or_nobody() {
+    for waiting_max in [12, 64, u32::MAX] {
+        let mut town = Town::new(vec![Spec { waiting_max, ..agent("a", &["work"], 8) }]);
+        let busy: Vec<Seq> = (0..20).map(|_| town.submit(of_caller("busy", Priority::Normal))).collect();
+        assert_eq!(town.running("a"), 8, "{waiting_max}");
+        town.finish(busy[0]);
+        assert_eq!(town.running("a"), 8, "{waiting_max}");
+    }
+}
+
+#[test]
 fn a_job_that_waits_for_a_person_frees_its_place() {
     let mut town = Town::new(vec![agent("a", &["work"], 1)]);
     let (first, second) = (town.submit_work("work"), town.submit_work("work"));
