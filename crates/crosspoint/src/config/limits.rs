@@ -15,8 +15,8 @@ pub(crate) struct Limits {
     /// the backlog of one work or agent does not cause jobs of the others to be refused.
     pub(crate) jobs_per_work_max: Option<usize>,
     pub(crate) jobs_per_agent_max: Option<usize>,
-    /// Most jobs of one caller that has a token. A quarter of `jobs_max` if not configured, so that no caller can fill
-    /// the room of a work.
+    /// Most jobs of one caller that has a token. If not configured, a quarter of `jobs_max`, and no more than half of
+    /// what a work or an agent has: no caller can fill the room of either.
     pub(crate) jobs_per_caller_max: Option<usize>,
     /// Most requests that wait to be committed.
     pub(crate) waiting_max: usize,
@@ -80,12 +80,11 @@ impl Limits {
     /// Returns how many jobs there may be that have not ended.
     pub(super) fn room(&self) -> Room {
         let room = Room::of(self.jobs_max);
-        Room {
-            of_work: self.jobs_per_work_max.unwrap_or(room.of_work),
-            of_agent: self.jobs_per_agent_max.unwrap_or(room.of_agent),
-            of_caller: self.jobs_per_caller_max.unwrap_or(room.of_caller),
-            ..room
-        }
+        let of_work = self.jobs_per_work_max.unwrap_or(room.of_work);
+        let of_agent = self.jobs_per_agent_max.unwrap_or(room.of_agent);
+        let half = of_work.min(of_agent).div_ceil(2);
+        let of_caller = self.jobs_per_caller_max.unwrap_or(room.of_caller.min(half));
+        Room { of_work, of_agent, of_caller, ..room }
     }
 }
 
@@ -116,5 +115,22 @@ impl Default for Limits {
             unsent_bytes_max: 256 << 20,
             store_bytes_max: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_has_at_most_half_of_what_a_work_or_an_agent_has() {
+        let of_caller = |jobs_per_work_max, jobs_per_agent_max, jobs_per_caller_max| {
+            let limits = Limits { jobs_per_work_max, jobs_per_agent_max, jobs_per_caller_max, ..Limits::default() };
+            limits.room().of_caller
+        };
+        assert_eq!(of_caller(None, None, None), 50_000);
+        assert_eq!((of_caller(Some(1_000), None, None), of_caller(None, Some(30), None)), (500, 15));
+        assert_eq!((of_caller(Some(1), None, None), of_caller(Some(10), Some(10), Some(9))), (1, 9));
+        assert_eq!(of_caller(Some(190_000), Some(190_000), None), 50_000);
     }
 }

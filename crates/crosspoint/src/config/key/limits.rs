@@ -37,7 +37,7 @@ pub(super) static LIMITS: [Key<Config>; 23] = [
     },
     Key {
         name: "jobs_per_caller",
-        about: "Most jobs of one caller with a token that have not ended; a quarter of `jobs` if not set.",
+        about: "Most jobs of one caller with a token that have not ended; if not set a quarter of `jobs`, and at most half of `jobs_per_work` and of `jobs_per_agent`.",
         kind: Kind::Whole(100_000_000),
         get: |config| config.limits.jobs_per_caller_max.map(Value::count),
         set: |config, value| config.limits.jobs_per_caller_max = Some(value.whole_usize()),
