@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{self, Path};
 use std::{fmt, io};
 
+use subtle::ConstantTimeEq;
+
 use super::agent::Reading;
 use super::file::File;
 
@@ -14,8 +16,8 @@ const TOKEN_BYTES_MAX: u64 = 4 << 10;
 /// Fewest characters of a token that is hard to guess.
 const TOKEN_CHARACTERS_MIN: usize = 16;
 
-/// The permission of a file that lets every user of the machine read it.
-const READABLE_BY_ALL: u32 = 0o004;
+/// The permissions of anybody but the user.
+const OTHERS: u32 = 0o077;
 
 /// The key that names the file of a token.
 pub(super) const TOKEN_FILE: &str = "token_file";
@@ -32,9 +34,7 @@ impl Token {
 
     /// Whether this is the secret. Where the two differ does not show in the time that it takes (MSG-13.7).
     pub(crate) fn is(&self, presented: &str) -> bool {
-        let (own, presented) = (self.0.as_bytes(), presented.as_bytes());
-        let differing = own.iter().zip(presented).fold(0, |differing, (one, other)| differing | (one ^ other));
-        std::hint::black_box(differing) == 0 && own.len() == presented.len()
+        self.0.as_bytes().ct_eq(presented.as_bytes()).into()
     }
 
     /// Reads the file of a token, or returns what is wrong with it.
@@ -55,10 +55,10 @@ impl Token {
     /// Returns what makes the token less of a secret than it should be.
     fn weaknesses(&self, about: &Metadata) -> impl Iterator<Item = (&'static str, &'static str)> {
         let is_short = self.0.len() < TOKEN_CHARACTERS_MIN;
-        let is_open = about.permissions().mode() & READABLE_BY_ALL != 0;
+        let is_open = about.permissions().mode() & OTHERS != 0;
         let short =
             is_short.then_some(("the token is shorter than 16 characters, and can be guessed", "make a longer one"));
-        let open = is_open.then_some(("every user of this machine can read the file", "chmod 600 it"));
+        let open = is_open.then_some(("other users of this machine have access to the file", "chmod 600 it"));
         short.into_iter().chain(open)
     }
 }

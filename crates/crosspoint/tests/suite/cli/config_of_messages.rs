@@ -80,9 +80,9 @@ fn no_two_have_the_same_token() {
 #[test]
 fn a_token_that_is_no_secret_is_warned_of() {
     let place = Place::new("token-weak", &agent("infra-1", "via = \"pull\"\ntoken_file = \"infra-1.token\""));
-    write_token(&place, "infra-1.token", "abc", 0o644);
+    write_token(&place, "infra-1.token", "abc", 0o640);
     let said = place.check();
-    for warning in ["the token is shorter than 16 characters", "every user of this machine can read the file"] {
+    for warning in ["the token is shorter than 16 characters", "other users of this machine have access to the file"] {
         assert!(said.contains(&format!("warning: [[agent]] infra-1: token_file: {warning}")), "{said}");
     }
     assert!(said.contains("exit 0") && !said.contains("abc"), "{said}");
