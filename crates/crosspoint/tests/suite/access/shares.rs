@@ -1,5 +1,6 @@
 //! A caller with a backlog neither shuts the others out nor makes them wait for the end of it.
 
+use std::fs;
 use std::io::{BufReader, Write};
 use std::net::TcpStream;
 
@@ -11,19 +12,27 @@ use crate::support::tokens::{self, with};
 
 #[test]
 fn the_backlog_of_a_caller_does_not_hold_up_the_job_of_another() {
-    let server = Server::configured(&bash("slow", "sleep 0.05; echo '{}'", "concurrency = 1"));
+    // A job ends when it takes the file `go`, so that each step is the test's.
+    let server =
+        Server::configured(&bash("slow", "until rm go 2>/dev/null; do sleep 0.01; done; echo '{}'", "concurrency = 1"));
+    let go = || {
+        fs::write(server.directory().join("go"), "").expect("it can be written");
+        until("a job takes it", || (!server.directory().join("go").exists()).then_some(()));
+    };
     let admin = tokens::closed(&server);
     let (busy, calm) = (tokens::caller(&server, &admin, "busy"), tokens::caller(&server, &admin, "calm"));
-    let urgent = json!({"work": "slow", "priority": "urgent"}).to_string();
-    let backlog: Vec<String> = (0..200)
-        .map(|_| with(&server, Some(&busy), "POST", "/api/v1/jobs", &urgent).json()["id"].to_string())
-        .map(|id| id.trim_matches('"').to_owned())
-        .collect();
-    let low = json!({"work": "slow", "priority": "low"}).to_string();
-    let done = with(&server, Some(&calm), "POST", "/api/v1/jobs?wait=60", &low);
-    assert_eq!((done.status, &done.json()["state"]), (200, &json!("completed")));
-    let last = with(&server, Some(&busy), "GET", &format!("/api/v1/jobs/{}", backlog[199]), "").json();
-    assert_eq!(last["state"], "queued", "the backlog is far from done");
+    let sent = |token: &str, priority: &str| {
+        let body = json!({"work": "slow", "priority": priority}).to_string();
+        let job = with(&server, Some(token), "POST", "/api/v1/jobs", &body).json();
+        format!("/api/v1/jobs/{}", job["id"].as_str().expect("an id"))
+    };
+    let backlog: Vec<String> = (0..100).map(|_| sent(&busy, "urgent")).collect();
+    let patient = sent(&calm, "low");
+    let ended = |path: &str, token: &str| with(&server, Some(token), "GET", &format!("{path}?wait=60"), "").json();
+    go();
+    assert_eq!(ended(&backlog[0], &busy)["state"], "completed");
+    go();
+    assert_eq!(ended(&patient, &calm)["state"], "completed", "it is the second that is done");
 }
 
 #[test]
@@ -39,6 +48,17 @@ fn a_caller_that_has_its_share_is_refused_and_the_others_are_not() {
     let hint = refused.json()["error"]["hint"].to_string();
     assert!(refused.status == 429 && hint.contains("[limits] jobs_per_caller"), "{refused:?}");
     assert_eq!(with(&server, Some(&calm), "POST", "/api/v1/jobs", &ask).status, 202);
+}
+
+#[test]
+fn a_caller_cannot_fill_the_room_of_a_work_that_has_little() {
+    let server = Server::configured("[limits]\njobs_per_work = 6\n");
+    let admin = tokens::closed(&server);
+    let (busy, calm) = (tokens::caller(&server, &admin, "busy"), tokens::caller(&server, &admin, "calm"));
+    let ask = json!({"work": "ask"}).to_string();
+    let sent = |token: &str| with(&server, Some(token), "POST", "/api/v1/jobs", &ask).status;
+    assert_eq!([sent(&busy), sent(&busy), sent(&busy), sent(&busy)], [202, 202, 202, 429]);
+    assert_eq!(sent(&calm), 202);
 }
 
 /// How many bodies were refused for lack of room.
