@@ -292,7 +292,7 @@ impl Core {
         self.next_seq = Seq(seq.0 + 1);
         // The times in ids do not go back, also when the clock does.
         self.last_accepted_at = self.last_accepted_at.max(now);
-        let id = self.ids.make(seq, self.last_accepted_at);
+        let id = self.ids.make(seq, self.last_accepted_at, &request.caller);
         let request_id = if submission.nameless { id.to_string().into_boxed_str() } else { request.request_id.clone() };
         // A hundred thousand jobs share the names of a few works.
         let work =

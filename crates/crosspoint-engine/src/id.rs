@@ -5,8 +5,8 @@
 //! the number: [`Ids`] hides it with a key, because two ids of one caller would otherwise tell how many jobs of others
 //! came in between.
 //!
-//! The last 34 bits prove that the store made the id: one that was made up, or that is from another store, finds
-//! nothing.
+//! The last 34 bits prove that the store made the id for a job of one caller: that caller finds nothing by any other id,
+//! and cannot tell why.
 
 mod hidden;
 
@@ -31,7 +31,8 @@ const MILLIS_MAX: u64 = (1 << 48) - 1;
 /// Largest number that fits into an id.
 pub const SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 
-/// A job's id: made by the engine, a UUIDv7, never changed. Ids sort in the order in which jobs were accepted.
+/// A job's id: made by the engine, a UUIDv7, never changed. Values sort in the order in which jobs were accepted; the
+/// UUIDs that callers see sort by the millisecond alone.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobId {
     seq: Seq,
@@ -47,7 +48,7 @@ impl JobId {
     /// random number.
     pub fn new(seq: Seq, at: Time, chance: u64) -> JobId {
         let chance = chance & ((1 << LAST_BITS) - 1);
-        JobId::of_row(seq, assemble(millis_of(at), seq.0 & SEQ_MAX, chance))
+        JobId::of_row(seq, assemble((millis_of(at), seq.0 & SEQ_MAX, chance)))
     }
 
     /// Returns the id of the job that has this row.

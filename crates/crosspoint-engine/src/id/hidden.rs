@@ -1,10 +1,11 @@
 //! How the number of a job is hidden in its id.
 //!
-//! An id has 48 bits of time, 40 bits of number and 34 bits of proof. The proof is made of the store's key, the time
-//! and the number by a hash. The number is then hidden by XOR with a hash over the key, the time and the proof. So an
-//! id says nothing without the key, and an id that was made up, or changed in a single bit, is known as such before the
-//! store is asked. Without the proof a caller could change bits of its own ids, and learn its numbers from where a list
-//! then goes on.
+//! An id has 48 bits of time, 40 bits of number and 34 bits of proof. The proof is made of the store's key, the time,
+//! the number and the name of the caller by a hash. The number is then hidden by XOR with a hash over the key, the time
+//! and the proof. So an id says nothing without the key, and it is known before the store is asked whether it is that
+//! of a caller's own job. All others are alike, made up, changed in a bit or of another caller, also in the time that
+//! it takes to refuse them. Without the proof a caller could also change bits of its own ids, and learn its numbers
+//! from where a list then goes on.
 //!
 //! Stores of earlier versions have ids with the number in the clear and random bits in place of the proof. Those are
 //! known by their time. An id with a hidden number never has so early a time, also when the clock stands back.
@@ -16,9 +17,6 @@ use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
 use super::{JobId, LAST_BITS, MILLIS_MAX, SEQ_BITS, SEQ_MAX, Seq};
-
-/// The number of ids that other stores made, or nobody. Jobs are counted from 1.
-const FOREIGN: Seq = Seq(0);
 
 /// Makes and reads the ids of one store.
 #[derive(Clone)]
@@ -52,25 +50,20 @@ impl Ids {
         Ids { key, since: Some(since) }
     }
 
-    /// Makes the id of the job with this number, accepted at this time.
-    pub fn make(&self, seq: Seq, at: Time) -> JobId {
+    /// Makes the id of the job with this number, accepted at this time from this caller.
+    pub fn make(&self, seq: Seq, at: Time, caller: &str) -> JobId {
         let millis = millis_of(at).max(self.since.unwrap_or(0)).min(MILLIS_MAX);
         let seq = Seq(seq.0 & SEQ_MAX);
-        let proof = self.proof(millis, seq);
+        let proof = self.proof(millis, seq, caller);
         let number = if self.hides(millis) { seq.0 ^ self.mask(millis, proof) } else { seq.0 };
-        JobId::of_row(seq, assemble(millis, number, proof))
+        JobId::of_row(seq, assemble((millis, number, proof)))
     }
 
-    /// Reads an id. One that was not made for this store is read as that of job 0, which no store has. Whether there
-    /// is a job with this id only the store can say: there is if its stored id is this one.
+    /// Reads an id. Whether there is a job with this id only the store can say: there is if its stored id is this one.
     pub fn read(&self, uuid: Uuid) -> JobId {
         let (millis, number, last) = take_apart(uuid);
-        if !self.hides(millis) {
-            return JobId::of_row(Seq(number), uuid);
-        }
-        let seq = Seq(number ^ self.mask(millis, last));
-        let is_ours = assemble(millis, number, self.proof(millis, seq)) == uuid;
-        JobId::of_row(if is_ours { seq } else { FOREIGN }, uuid)
+        let seq = if self.hides(millis) { number ^ self.mask(millis, last) } else { number };
+        JobId::of_row(Seq(seq), uuid)
     }
 
     /// Reads an id as callers and agents write it; `None` if it is no UUID.
@@ -78,29 +71,33 @@ impl Ids {
         text.parse().ok().map(|uuid| self.read(uuid))
     }
 
-    /// Whether this id proves that it was made for this store. One whose number is in the clear does not.
-    pub fn proves(&self, id: JobId) -> bool {
-        let (millis, ..) = take_apart(id.uuid());
-        self.hides(millis) && id.seq() != FOREIGN && self.read(id.uuid()) == id
+    /// Whether this id proves that it was made for a job of this caller; `None` if it proves nothing, because its
+    /// number is in the clear.
+    pub fn is_of(&self, id: JobId, caller: &str) -> Option<bool> {
+        let (millis, _, last) = take_apart(id.uuid());
+        // The bits that make it a UUIDv7 are always the same.
+        let is_uuid = assemble(take_apart(id.uuid())) == id.uuid();
+        self.hides(millis).then(|| is_uuid && self.proof(millis, id.seq(), caller) == last)
     }
 
     fn hides(&self, millis: u64) -> bool {
         self.since.is_some_and(|since| millis >= since)
     }
 
-    fn proof(&self, millis: u64, seq: Seq) -> u64 {
-        self.hash(Hashed::Proof, millis, seq.0) >> (64 - LAST_BITS)
+    fn proof(&self, millis: u64, seq: Seq, caller: &str) -> u64 {
+        self.hash(Hashed::Proof, millis, seq.0, caller) >> (64 - LAST_BITS)
     }
 
     fn mask(&self, millis: u64, proof: u64) -> u64 {
-        self.hash(Hashed::Mask, millis, proof) >> (64 - SEQ_BITS)
+        self.hash(Hashed::Mask, millis, proof, "") >> (64 - SEQ_BITS)
     }
 
-    /// Returns the first bits of a hash that only the holder of the key can make. Everything has a fixed length, so
-    /// that nothing else is written alike.
-    fn hash(&self, what: Hashed, millis: u64, with: u64) -> u64 {
+    /// Returns the first bits of a hash that only the holder of the key can make. Everything but the caller has a fixed
+    /// length, so that nothing else is written alike.
+    fn hash(&self, what: Hashed, millis: u64, with: u64, caller: &str) -> u64 {
         let hash = Sha256::new().chain_update(self.key).chain_update([what as u8]);
-        let hash = hash.chain_update(millis.to_be_bytes()).chain_update(with.to_be_bytes()).finalize();
+        let hash = hash.chain_update(millis.to_be_bytes()).chain_update(with.to_be_bytes());
+        let hash = hash.chain_update(caller).finalize();
         hash.iter().take(8).fold(0, |bits, byte| (bits << 8) | u64::from(*byte))
     }
 }
@@ -111,7 +108,7 @@ pub(super) fn millis_of(at: Time) -> u64 {
 }
 
 /// Puts a UUIDv7 together: 48 bits of time, the version, 12 bits, the variant, 62 bits.
-pub(super) fn assemble(millis: u64, number: u64, last: u64) -> Uuid {
+pub(super) fn assemble((millis, number, last): (u64, u64, u64)) -> Uuid {
     let high = u128::from(number >> 28);
     let low = u128::from(((number & ((1 << 28) - 1)) << LAST_BITS) | last);
     Uuid::from_u128((u128::from(millis) << 80) | (7 << 76) | (high << 64) | (0b10 << 62) | low)
@@ -145,7 +142,7 @@ mod tests {
             key: [u8; 32], seq in 1..=SEQ_MAX, at: i64, since in 0..=MILLIS_MAX,
         ) {
             for ids in [Ids::hidden(key, since), Ids::hidden(key, 0), Ids::PLAIN] {
-                let id = ids.make(Seq(seq), Time(at));
+                let id = ids.make(Seq(seq), Time(at), "ann");
                 prop_assert_eq!((ids.read(id.uuid()), id.seq()), (id, Seq(seq)));
                 prop_assert_eq!((id.uuid().get_version_num(), id.uuid().get_variant()), (7, uuid::Variant::RFC4122));
             }
@@ -158,30 +155,25 @@ mod tests {
         ) {
             let ids = ids(millis + 1);
             let older = JobId::new(Seq(seq), Time(millis.cast_signed() * 1000), chance);
-            prop_assert_eq!((ids.read(older.uuid()), ids.proves(older)), (older, false));
-            let newer = ids.make(Seq(seq), Time(clock.cast_signed() * 1000));
-            prop_assert_eq!((ids.read(newer.uuid()), ids.proves(newer)), (newer, true));
+            prop_assert_eq!((ids.read(older.uuid()), ids.is_of(older, "ann")), (older, None));
+            let newer = ids.make(Seq(seq), Time(clock.cast_signed() * 1000), "ann");
+            prop_assert_eq!((ids.read(newer.uuid()), ids.is_of(newer, "ann")), (newer, Some(true)));
+            prop_assert_eq!(ids.is_of(newer, "ben"), Some(false));
         }
 
         #[test]
-        fn an_id_with_a_changed_bit_is_foreign(seq in 1..=SEQ_MAX, bit in 0_u32..128) {
-            let id = ids(0).make(Seq(seq), AT);
+        fn an_id_with_a_changed_bit_is_none_of_the_callers(seq in 1..=SEQ_MAX, bit in 0_u32..128) {
+            let id = ids(0).make(Seq(seq), AT, "ann");
             let changed = ids(0).read(Uuid::from_u128(id.uuid().as_u128() ^ (1 << bit)));
-            prop_assert_eq!((changed.seq(), ids(0).proves(changed)), (FOREIGN, false));
+            prop_assert_eq!(ids(0).is_of(changed, "ann"), Some(false));
         }
     }
 
     #[test]
-    fn an_id_of_another_store_is_foreign() {
-        let id = ids(0).make(Seq(1), AT);
-        assert_eq!(Ids::hidden([8; 32], 0).read(id.uuid()).seq(), FOREIGN);
-        assert!(!Ids::hidden([8; 32], 0).proves(id));
-    }
-
-    #[test]
-    fn ids_sort_in_the_order_of_acceptance() {
-        let made: Vec<JobId> = (1..=1_000).map(|seq| ids(0).make(Seq(seq), AT)).collect();
-        assert!(made.is_sorted() && made.iter().zip(1..).all(|(id, seq)| id.seq() == Seq(seq)));
+    fn an_id_of_another_store_is_none_of_the_callers() {
+        let id = ids(0).make(Seq(1), AT, "ann");
+        let other = Ids::hidden([8; 32], 0);
+        assert_eq!(other.is_of(other.read(id.uuid()), "ann"), Some(false));
     }
 
     /// Consecutive jobs of one millisecond: what is written in place of their numbers neither grows nor is near each
@@ -190,7 +182,7 @@ mod tests {
     fn ids_do_not_show_their_numbers() {
         let written = |key: u8| -> Vec<u64> {
             let ids = Ids::hidden([key; 32], 0);
-            (1..=1_000).map(|seq| take_apart(ids.make(Seq(seq), AT).uuid()).1).collect()
+            (1..=1_000).map(|seq| take_apart(ids.make(Seq(seq), AT, "ann").uuid()).1).collect()
         };
         let one = written(7);
         let growing = one.windows(2).filter(|pair| pair[0] < pair[1]).count();

@@ -167,15 +167,25 @@ impl Engine {
         self.ids().parse(text)
     }
 
-    /// Returns where a list goes on behind the job with this id; `None` if there never was such a job, or if it is not
-    /// this caller's. A job that was removed is known by the proof in its id, which ids of earlier versions lack.
+    /// Returns where a list goes on behind the job with this id; `None` if it is not the id of a job of this caller. A
+    /// job that was removed is known by the proof in its id, which ids of earlier versions lack. Who sees all jobs
+    /// learns nothing from where a list goes on.
     pub async fn place(&self, id: JobId, caller: Option<&str>) -> Result<Option<Seq>, Fault> {
-        let is_seen = |job: &Job| caller.is_none_or(|caller| *caller == *job.request.caller);
-        let place = match self.read(move |readers| readers.job(id)).await? {
-            Some(job) => is_seen(&job),
-            None => self.ids().proves(id),
+        let Some(caller) = caller else { return Ok(Some(id.seq())) };
+        let is_theirs = match self.ids().is_of(id, caller) {
+            Some(is_theirs) => is_theirs,
+            None => {
+                let job = self.read(move |readers| readers.job(id)).await?;
+                job.is_some_and(|job| *caller == *job.request.caller)
+            }
         };
-        Ok(place.then_some(id.seq()))
+        Ok(is_theirs.then_some(id.seq()))
+    }
+
+    /// Whether this id may be that of a job of this caller. It is known without a look at the store, unless the id is
+    /// of an earlier version.
+    pub fn may_be_of(&self, id: JobId, caller: &str) -> bool {
+        self.ids().is_of(id, caller).unwrap_or(true)
     }
 
     /// Returns a job, to look at or to wait for.

@@ -37,7 +37,7 @@ async fn an_id_finds_its_job_and_with_a_changed_bit_none() {
             let changed = Uuid::from_u128(id.uuid().as_u128() ^ (1 << bit));
             assert_eq!(found(&engine, changed).await, None, "bit {bit}");
             let read = engine.job_id(&changed.to_string()).expect("it is an id");
-            assert_eq!(engine.place(read, None).await.expect("it can be read"), None, "bit {bit}");
+            assert_eq!(engine.place(read, Some("")).await.expect("it can be read"), None, "bit {bit}");
         }
         // What an earlier version would have called this job.
         assert_eq!(found(&engine, JobId::new(id.seq(), time_of(id), 1).uuid()).await, None);
@@ -105,23 +105,22 @@ async fn a_list_goes_on_behind_ids_that_the_store_made() {
     let older = jobs(&scratch);
     let engine = begun(&scratch).await;
     let new = made(&engine).await;
-    let place = async |id| engine.place(id, None).await.expect("it can be read");
-    assert_eq!(place(new).await, Some(Seq(5)));
-    assert_eq!(place(older[0]).await, Some(older[0].seq()));
-    // An id of an earlier version can be made up: it is believed only if there is such a job.
-    let made_up = JobId::new(Seq(3), time_of(older[0]), 1);
+    let place = async |id, caller| engine.place(id, caller).await.expect("it can be read");
+    assert_eq!((place(new, None).await, place(new, Some("")).await), (Some(Seq(5)), Some(Seq(5))));
+    assert_eq!(place(new, Some("ann")).await, None, "it is of another caller");
+    // An id of an earlier version can be made up: it is believed only if there is such a job, and it is the caller's.
+    let made_up = JobId::new(Seq(4), time_of(older[0]), 1);
     assert_eq!(engine.job_id(&made_up.to_string()), Some(made_up));
-    assert_eq!(place(made_up).await, None);
-    // And only if the one that asks may see it.
-    let of_ann = |id: JobId| engine.place(id, Some("ann"));
+    assert_eq!(place(made_up, Some("ann")).await, None);
     let [ops, ann] = [1, 0].map(|at| older[at]);
-    assert_eq!((of_ann(ops).await.expect("it is read"), of_ann(ann).await.expect("it is read")), (None, Some(Seq(4))));
+    assert_eq!((place(ops, Some("ann")).await, place(ann, Some("ann")).await), (None, Some(Seq(4))));
     stop(engine).await;
     // A removed job is still a place to go on from.
     let connection = Connection::open(scratch.database()).expect("it opens");
     connection.execute("DELETE FROM job WHERE seq = 5", ()).expect("it is removed");
     let engine = begun(&scratch).await;
     assert_eq!(found(&engine, new.uuid()).await, None);
-    assert_eq!(engine.place(new, None).await.expect("it can be read"), Some(Seq(5)));
+    let place = async |caller| engine.place(new, Some(caller)).await.expect("it can be read");
+    assert_eq!((place("").await, place("ann").await), (Some(Seq(5)), None));
     stop(engine).await;
 }
