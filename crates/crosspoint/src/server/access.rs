@@ -168,6 +168,7 @@ impl From<Who> for Admitted {
 fn status_of(unusable: Unusable) -> TokenStatus {
     match unusable {
         Unusable::Expired => TokenStatus::Expired,
+        Unusable::Replaced => TokenStatus::Replaced,
         Unusable::Revoked => TokenStatus::Revoked,
         Unusable::Unknown => TokenStatus::Unknown,
     }
@@ -259,7 +260,7 @@ impl App {
                 match needs {
                     Needs::Sender => Ok(Who::Unknown(status).into()),
                     Needs::Nothing | Needs::Caller | Needs::Agent | Needs::Either | Needs::Admin => {
-                        Err(Refusal::unauthenticated("", status))
+                        Err(needs.refused("", status))
                     }
                 }
             }
@@ -270,7 +271,11 @@ impl App {
 /// Whether a token that was refused may have been guessed.
 fn is_guess(status: TokenStatus) -> bool {
     match status {
-        TokenStatus::Malformed | TokenStatus::Unknown | TokenStatus::Expired | TokenStatus::Revoked => true,
+        TokenStatus::Malformed
+        | TokenStatus::Unknown
+        | TokenStatus::Expired
+        | TokenStatus::Replaced
+        | TokenStatus::Revoked => true,
         TokenStatus::Missing | TokenStatus::WrongAgent | TokenStatus::WrongScope => false,
     }
 }
@@ -355,13 +360,13 @@ impl App {
     pub(super) fn speaks_as(&self, who: &Who, agent: &str) -> Result<(), Refusal> {
         let status = match who {
             Who::Known(Identity { role: Role::Agent(name), .. }) if **name == *agent => return Ok(()),
-            Who::Known(Identity { role: Role::Agent(_), .. }) => TokenStatus::WrongAgent,
+            Who::Known(Identity { role: Role::Agent(own), .. }) => return Err(Refusal::wrong_agent(agent, own)),
             Who::Known(Identity { role: Role::Caller | Role::Admin, .. }) => TokenStatus::WrongScope,
             Who::Anyone { .. } if !self.access().has_token(agent) => return Ok(()),
             Who::Anyone { is_strange: true } => TokenStatus::Unknown,
             Who::Anyone { is_strange: false } => TokenStatus::Missing,
             Who::Unknown(status) => *status,
         };
-        Err(Refusal::unauthenticated(agent, status))
+        Err(Needs::Agent.refused(agent, status))
     }
 }
