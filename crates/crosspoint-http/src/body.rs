@@ -83,7 +83,7 @@ impl Room {
     fn take(&mut self, bytes: usize) -> Result<(), Refusal> {
         self.bytes += bytes;
         if !self.site.reserve(bytes) {
-            let hint = "nothing was done; send it again later, or raise [limits] bodies_bytes";
+            let hint = "nothing was done; send it again later; the operator can raise [limits] bodies_bytes";
             let refusal = Refusal::unavailable("too many bodies are being read at a time", hint);
             return Err(refusal.over(Limit::BodiesBytes));
         }
