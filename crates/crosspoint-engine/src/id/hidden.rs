@@ -179,9 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn ids_sort_in_the_order_of_acceptance() {
-        let made: Vec<JobId> = (1..=1_000).map(|seq| ids(0).make(Seq(seq), AT)).collect();
-        assert!(made.is_sorted() && made.iter().zip(1..).all(|(id, seq)| id.seq() == Seq(seq)));
+    fn as_text_ids_sort_by_the_millisecond_and_within_it_in_no_order() {
+        let texts = |apart: i64| -> Vec<String> {
+            let at = |seq: u64| AT.shifted(seq.cast_signed() * apart);
+            (1..=1_000).map(|seq| ids(0).make(Seq(seq), at(seq)).uuid().to_string()).collect()
+        };
+        assert!(texts(1_000).is_sorted(), "each has a millisecond of its own");
+        assert!(!texts(0).is_sorted(), "all have the same one, and would tell their numbers");
     }
 
     /// Consecutive jobs of one millisecond: what is written in place of their numbers neither grows nor is near each
