@@ -8,7 +8,6 @@ use std::{fmt, fs};
 use anyhow::{Context, Result};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use crosspoint_contracts::Contract;
 use reqwest::StatusCode;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -208,7 +207,7 @@ pub(crate) fn run(arguments: &Token) -> Result<Exit> {
             let target = Target::open(&create.made)?;
             let made = target.take(client, client.post("/api/v1/tokens", body.to_string()).await)?;
             if create.role == RoleName::Agent {
-                note_useless(client, create.agent.as_ref().unwrap_or(&create.name)).await;
+                note_configured(client, create.agent.as_ref().unwrap_or(&create.name)).await;
             }
             Ok(made)
         }),
@@ -236,15 +235,15 @@ fn path(name: &str, what: &str) -> String {
     format!("/api/v1/tokens/{}/{what}", segment(name))
 }
 
-/// Says so if the agent never shows a token, because the server calls it. The token is made all the same: the agent may
-/// join once it is no longer in the configuration.
-async fn note_useless(client: &Client, agent: &str) {
+/// Says so if the agent may never show the token, because the server calls it. The token is made all the same: some
+/// configured agents call the server.
+async fn note_configured(client: &Client, agent: &str) {
     let Ok(text) = client.get(&format!("/api/v1/agents/{}", segment(agent))).await else { return };
     let Ok(known) = client.read::<client::Agent>(&text) else { return };
-    if known.configured == Some(true) && known.contract != Contract::Message.name() {
+    if known.configured == Some(true) {
         render::note(&format!(
-            "the server calls the agent {} itself and asks it for no token: what it is shown is in `token_file` of its \
-             [[agent]]",
+            "the agent {} is in the configuration: if the server calls it, it never shows this token, and what the \
+             server shows it is in `token_file` of its [[agent]]",
             render::visible(agent)
         ));
     }

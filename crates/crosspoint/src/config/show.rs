@@ -24,7 +24,7 @@ pub(crate) fn show(out: &mut impl Write, loaded: &Loaded) -> io::Result<()> {
             let origin = origin_of(loaded, &format!("{}.{}", section.name, key.name));
             match config.limits.in_force(key.name).filter(|_| value.is_none() && section.name == "limits") {
                 Some((most, whose)) => {
-                    remarked(out, &format!("# {} is {most}", key.name), &format!("{origin}{whose}"))?
+                    remarked(out, &format!("# {} is {most}", key.name), &format!("{origin}{whose}"))?;
                 }
                 None => line(out, key.name, value.as_ref(), &origin)?,
             }
