@@ -53,7 +53,7 @@ pub struct Grant {
     pub role: Role,
     /// The digest of the token.
     pub digest: Digest,
-    /// When the grant was created.
+    /// When its present token was made.
     pub created_at: Time,
     /// From when on its tokens are no longer good.
     pub expires_at: Option<Time>,
@@ -77,8 +77,10 @@ pub struct Former {
 pub enum Unusable {
     /// No grant has this token.
     Unknown,
-    /// The grant has expired, or the token was replaced and its time is over.
+    /// The grant has expired.
     Expired,
+    /// Another token has replaced this one, and its time beside that one is over.
+    Replaced,
     /// An operator revoked the grant.
     Revoked,
 }
@@ -166,7 +168,8 @@ impl Unusable {
     pub fn word(self) -> &'static str {
         match self {
             Unusable::Unknown => "unknown",
-            Unusable::Expired => "expired",
+            // The contracts know no word of its own for it.
+            Unusable::Expired | Unusable::Replaced => "expired",
             Unusable::Revoked => "revoked",
         }
     }
@@ -189,10 +192,16 @@ impl Grant {
             (true, _) => self.check(now),
             (false, Some(former)) => {
                 self.check(now)?;
-                if former.until <= now { Err(Unusable::Expired) } else { Ok(()) }
+                if former.until <= now { Err(Unusable::Replaced) } else { Ok(()) }
             }
             (false, None) => Err(Unusable::Unknown),
         }
+    }
+
+    /// Returns until when the token before the present one is good beside it, if it is good now.
+    pub fn overlap_until(&self, now: Time) -> Option<Time> {
+        let until = self.former.map(|former| former.until).filter(|until| *until > now)?;
+        self.check(now).ok().map(|()| self.expires_at.map_or(until, |at| at.min(until)))
     }
 
     fn digests(&self) -> impl Iterator<Item = [u8; 32]> + use<> {

@@ -31,8 +31,8 @@ const MILLIS_MAX: u64 = (1 << 48) - 1;
 /// Largest number that fits into an id.
 pub const SEQ_MAX: u64 = (1 << SEQ_BITS) - 1;
 
-/// A job's id: made by the engine, a UUIDv7, never changed. Values sort in the order in which jobs were accepted; the
-/// UUIDs that callers see sort by the millisecond alone.
+/// A job's id: made by the engine, a UUIDv7, never changed. These values sort in the order in which jobs were accepted.
+/// As text, ids sort by the millisecond, and those of one millisecond in no order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct JobId {
     seq: Seq,

@@ -121,6 +121,6 @@ fn no_room(full: Full) -> Refusal {
         Full::All => "too many bodies are being read at a time",
         Full::Sender => "too many bodies of this caller are being read at a time",
     };
-    let hint = "nothing was done; send it again later, or raise [limits] bodies_bytes";
+    let hint = "nothing was done; send it again later; the operator can raise [limits] bodies_bytes";
     Refusal::unavailable(what, hint).over(Limit::BodiesBytes)
 }

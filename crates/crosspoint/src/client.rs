@@ -183,11 +183,7 @@ impl Client {
     async fn health(&self) -> Result<(), Failed> {
         let request = self.line.http.get(format!("{}/health", self.line.base)).timeout(HEALTH_TIME_MAX);
         let response = request.send().await.map_err(|error| Failed::of(&self.shown(), error))?;
-        if response.status() == StatusCode::OK {
-            Ok(())
-        } else {
-            Err(Failed::refused(&self.shown(), response.status(), b""))
-        }
+        if response.status() == StatusCode::OK { Ok(()) } else { Err(self.refused(response.status(), b"")) }
     }
 
     /// Sends one request and reads the whole answer.
@@ -198,10 +194,10 @@ impl Client {
         }
         let broken = |error| Failed::of(&self.shown(), error);
         let response = request.send().await.map_err(broken)?;
-        let status = response.status();
+        let (status, pause) = (response.status(), failed::pause(response.headers()));
         let bytes = response.bytes().await.map_err(broken)?;
         if !status.is_success() {
-            return Err(Failed::refused(&self.shown(), status, &bytes));
+            return Err(self.refused(status, &bytes).after(pause));
         }
         String::from_utf8(bytes.into()).map_err(|_| self.not_ours())
     }
@@ -231,7 +227,19 @@ impl Client {
 
     /// Makes the error for an answer by which the server refused a request.
     pub(crate) fn refused(&self, status: StatusCode, body: &[u8]) -> Failed {
-        Failed::refused(&self.shown(), status, body)
+        let failed = Failed::refused(&self.shown(), status, body);
+        match (&self.line.token, &self.found) {
+            (Some(token), _) => failed.with_token_of(&token.place),
+            (None, Found::Named) => failed.hinted(StatusCode::UNAUTHORIZED, token::NAMED_HINT),
+            (None, Found::Left(_) | Found::Embedded(_)) => failed.hinted(StatusCode::UNAUTHORIZED, token::LEFT_HINT),
+        }
+    }
+
+    /// Returns a client with the token that is in its place now, if that is another one than this client has.
+    pub(crate) fn with_new_token(&self) -> Option<Client> {
+        let client = Client::new(self.address.clone(), self.found.clone()).ok()?;
+        let header = |client: &Client| client.line.token.as_ref().map(|token| token.header.clone());
+        (header(&client).is_some() && header(&client) != header(self)).then_some(client)
     }
 
     /// Sends bytes and returns the bytes of the answer. Fails if that takes longer than `within`.
@@ -244,9 +252,9 @@ impl Client {
         let request = self.line.http.post(format!("{}{path}", self.line.base)).timeout(within).body(body);
         let broken = |error| Failed::of(&self.shown(), error);
         let response = request.send().await.map_err(broken)?;
-        let status = response.status();
+        let (status, pause) = (response.status(), failed::pause(response.headers()));
         let bytes = response.bytes().await.map_err(broken)?;
-        if status.is_success() { Ok(bytes) } else { Err(Failed::refused(&self.shown(), status, &bytes)) }
+        if status.is_success() { Ok(bytes) } else { Err(self.refused(status, &bytes).after(pause)) }
     }
 
     pub(crate) fn not_ours(&self) -> Failed {
@@ -342,8 +350,9 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
+        let pause = failed::pause(response.headers());
         let body = response.bytes().await.map_err(broken)?;
-        Err(Failed::refused(&self.shown(), status, &body))
+        Err(self.refused(status, &body).after(pause))
     }
 }
 

@@ -158,6 +158,14 @@ pub(crate) fn is_closed(engine: &Engine, config: &Config) -> bool {
     Access::new(engine.clone(), config).is_closed()
 }
 
+/// Returns a name that has a token both in the configuration and in the store. The one would inherit the jobs of the
+/// other.
+pub(crate) fn name_of_two_tokens(engine: &Engine, config: &Config) -> Option<Arc<str>> {
+    let grants = engine.grants();
+    let access = Access::new(engine.clone(), config);
+    access.configured().map(|identity| identity.name.clone()).find(|name| grants.get(name).is_some())
+}
+
 impl App {
     fn new(engine: Engine, side: AgentSide, config: &Config) -> App {
         let plan = Plan {

@@ -1,5 +1,6 @@
-//! What people see at a terminal: errors and findings, tables, and JSON that cannot control the terminal.
+//! What people see at a terminal: errors, findings, tables, long sentences, and JSON that cannot control the terminal.
 
+pub(crate) mod fold;
 pub(crate) mod json;
 pub(crate) mod render;
 pub(crate) mod shell;

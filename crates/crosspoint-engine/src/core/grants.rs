@@ -6,7 +6,7 @@ use std::time::Duration;
 use crosspoint_contracts::time::Time;
 
 use super::{Batch, Core, Reply};
-use crate::grant::{Digest, Former, GRANTS_MAX, Grant, Grants};
+use crate::grant::{Digest, Former, GRANTS_MAX, Grant, Grants, Unusable};
 
 /// A command about grants.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub enum GrantCommand {
     Create(Arc<Grant>),
     /// Revoke the grant with this name. A grant that was revoked before stays so.
     Revoke(Arc<str>),
-    /// Replace the token of a grant that is usable.
+    /// Replace the token of a grant that was not revoked. One that has expired is good again.
     Rotate {
         /// The name of the grant.
         name: Arc<str>,
@@ -23,6 +23,8 @@ pub enum GrantCommand {
         digest: Digest,
         /// How long the present token stays good beside it. The one before that is good no longer.
         overlap: Duration,
+        /// How long the new token is good; `None` is as long as the present one was meant to be.
+        expires_in: Option<Duration>,
     },
 }
 
@@ -43,13 +45,12 @@ impl Core {
                 let grant = Grant { revoked_at: Some(now), ..(**known).clone() };
                 self.write_grant(grant, batch)
             }
-            GrantCommand::Rotate { name, digest, overlap } => {
+            GrantCommand::Rotate { name, digest, overlap, expires_in } => {
                 let Some(known) = self.grants.get(name) else { return Reply::NoSuchGrant };
-                if let Err(unusable) = known.check(now) {
-                    return Reply::Unusable(unusable);
+                if known.revoked_at.is_some() {
+                    return Reply::Unusable(Unusable::Revoked);
                 }
-                let former = Some(Former { digest: known.digest, until: now.plus(*overlap) });
-                let grant = Grant { digest: *digest, former, ..(**known).clone() };
+                let grant = rotated(known, *digest, *overlap, *expires_in, now);
                 self.write_grant(grant, batch)
             }
         }
@@ -74,4 +75,14 @@ impl Core {
         batch.grants.insert(grant.name.clone(), grant.clone());
         Reply::Grant(grant)
     }
+}
+
+/// Returns a grant with another token. The token before it is never good for longer than it would have been.
+fn rotated(known: &Grant, digest: Digest, overlap: Duration, expires_in: Option<Duration>, now: Time) -> Grant {
+    let until = now.plus(overlap);
+    let until = known.expires_at.map_or(until, |at| at.min(until));
+    let expires_in = expires_in.or_else(|| known.expires_at.map(|at| at.since(known.created_at)));
+    let former = Some(Former { digest: known.digest, until });
+    let expires_at = expires_in.map(|time| now.plus(time));
+    Grant { digest, created_at: now, expires_at, former, ..known.clone() }
 }

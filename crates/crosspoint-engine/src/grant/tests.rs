@@ -62,6 +62,7 @@ enum Step {
     Rotate {
         name: u8,
         overlap: u64,
+        expires_in: Option<u64>,
     },
     Revoke {
         name: u8,
@@ -86,6 +87,8 @@ struct Given {
 #[derive(Debug)]
 struct Known {
     expires_at: Option<i64>,
+    /// How long its tokens are good.
+    length: Option<u64>,
     revoked: bool,
 }
 
@@ -110,22 +113,24 @@ impl Model {
             return Err(Unusable::Unknown);
         }
         self.is_usable(token.name, now)?;
-        if token.until.is_some_and(|until| until <= now) { Err(Unusable::Expired) } else { Ok(token.name) }
+        if token.until.is_some_and(|until| until <= now) { Err(Unusable::Replaced) } else { Ok(token.name) }
     }
 
-    fn create(&mut self, name: u8, number: u64, expires_at: Option<i64>) -> bool {
+    fn create(&mut self, name: u8, number: u64, length: Option<u64>, now: i64) -> bool {
         if self.known.contains_key(&name) {
             return false;
         }
-        self.known.insert(name, Known { expires_at, revoked: false });
+        let expires_at = length.map(|length| now + length.cast_signed());
+        self.known.insert(name, Known { expires_at, length, revoked: false });
         self.given.push(Given { number, name, until: None, is_forgotten: false });
         true
     }
 
-    fn rotate(&mut self, name: u8, number: u64, until: i64, now: i64) -> bool {
-        if !self.known.contains_key(&name) || self.is_usable(name, now).is_err() {
-            return false;
-        }
+    fn rotate(&mut self, name: u8, number: u64, (overlap, length): (u64, Option<u64>), now: i64) -> bool {
+        let Some(known) = self.known.get_mut(&name).filter(|known| !known.revoked) else { return false };
+        let until = (now + overlap.cast_signed()).min(known.expires_at.unwrap_or(i64::MAX));
+        known.length = length.or(known.length);
+        known.expires_at = known.length.map(|length| now + length.cast_signed());
         for token in self.given.iter_mut().filter(|token| token.name == name) {
             token.is_forgotten |= token.until.is_some();
             token.until = token.until.or(Some(until));
@@ -137,13 +142,16 @@ impl Model {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let name = 0..4_u8;
-    let step = prop_oneof![
-        (name.clone(), prop::option::of(0..50_u64)).prop_map(|(name, expires_in)| Step::Create { name, expires_in }),
-        (name.clone(), 0..20_u64).prop_map(|(name, overlap)| Step::Rotate { name, overlap }),
-        name.prop_map(|name| Step::Revoke { name }),
-        (-5..30_i64).prop_map(Step::Time),
-        Just(Step::Restart),
-    ];
+    let step =
+        prop_oneof![
+            (name.clone(), prop::option::of(0..50_u64))
+                .prop_map(|(name, expires_in)| Step::Create { name, expires_in }),
+            (name.clone(), 0..20_u64, prop::option::of(0..50_u64))
+                .prop_map(|(name, overlap, expires_in)| Step::Rotate { name, overlap, expires_in }),
+            name.prop_map(|name| Step::Revoke { name }),
+            (-5..30_i64).prop_map(Step::Time),
+            Just(Step::Restart),
+        ];
     prop::collection::vec(step, 0..40)
 }
 
@@ -159,15 +167,15 @@ proptest! {
                     let expires_at = expires_in.map(|time| Time(0).plus(Duration::from_micros(time)));
                     let new = Grant { expires_at, ..grant(&name.to_string(), number) };
                     let reply = apply(GrantCommand::Create(Arc::new(new)));
-                    let is_new = model.create(name, number, expires_in.map(|time| now + time.cast_signed()));
+                    let is_new = model.create(name, number, expires_in, now);
                     prop_assert_eq!(matches!(reply, Reply::Grant(_)), is_new);
                     prop_assert_eq!(matches!(reply, Reply::NameTaken), !is_new);
                 }
-                Step::Rotate { name, overlap } => {
-                    let (digest, of) = (digest(number), name.to_string().into());
-                    let overlap_time = Duration::from_micros(overlap);
-                    let reply = apply(GrantCommand::Rotate { name: of, digest, overlap: overlap_time });
-                    let is_done = model.rotate(name, number, now + overlap.cast_signed(), now);
+                Step::Rotate { name, overlap, expires_in } => {
+                    let is_done = model.rotate(name, number, (overlap, expires_in), now);
+                    let (digest, name_text) = (digest(number), name.to_string().into());
+                    let (overlap, expires_in) = (Duration::from_micros(overlap), expires_in.map(Duration::from_micros));
+                    let reply = apply(GrantCommand::Rotate { name: name_text, digest, overlap, expires_in });
                     prop_assert_eq!(matches!(reply, Reply::Grant(_)), is_done);
                     prop_assert_eq!(matches!(reply, Reply::NoSuchGrant), !model.known.contains_key(&name));
                 }
@@ -188,7 +196,8 @@ proptest! {
                 match core.grants().good_until(&digest(token.number), Time(now)) {
                     Ok(None) => prop_assert_eq!(judge(Time(i64::MAX)), Ok(())),
                     Ok(Some(until)) => {
-                        prop_assert_eq!((judge(until.shifted(-1)), judge(until)), (Ok(()), Err(Unusable::Expired)));
+                        prop_assert_eq!(judge(until.shifted(-1)), Ok(()));
+                        prop_assert!(matches!(judge(until), Err(Unusable::Expired | Unusable::Replaced)));
                     }
                     Err(unusable) => prop_assert_eq!(judge(Time(now)), Err(unusable)),
                 }

@@ -176,6 +176,16 @@ mod tests {
         assert_eq!(other.is_of(other.read(id.uuid()), "ann"), Some(false));
     }
 
+    #[test]
+    fn as_text_ids_sort_by_the_millisecond_and_within_it_in_no_order() {
+        let texts = |apart: i64| -> Vec<String> {
+            let at = |seq: u64| AT.shifted(seq.cast_signed() * apart);
+            (1..=1_000).map(|seq| ids(0).make(Seq(seq), at(seq), "ann").uuid().to_string()).collect()
+        };
+        assert!(texts(1_000).is_sorted(), "each has a millisecond of its own");
+        assert!(!texts(0).is_sorted(), "all have the same one, and would tell their numbers");
+    }
+
     /// Consecutive jobs of one millisecond: what is written in place of their numbers neither grows nor is near each
     /// other, and so says nothing about how many jobs came in between.
     #[test]

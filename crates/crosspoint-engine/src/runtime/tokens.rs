@@ -46,7 +46,7 @@ pub enum Ungranted {
     Crowded,
     /// No grant has this name.
     NotFound,
-    /// The grant has expired or was revoked, so its token cannot be replaced.
+    /// The grant was revoked, so its token cannot be replaced.
     Unusable(Unusable),
     /// The system gave no random numbers.
     NoChance,
@@ -161,15 +161,17 @@ impl Engine {
         self.change_grant(by, GrantCommand::Revoke(name.into())).await
     }
 
-    /// Replaces the token of a grant, and returns the new one. The one before stays good for `overlap`.
+    /// Replaces the token of a grant, and returns the new one. The one before stays good for `overlap`. The new one is
+    /// good for `expires_in`, or for as long as the one before was meant to be.
     pub async fn rotate_token(
         &self,
         by: Option<&Arc<str>>,
         name: &str,
         overlap: Duration,
+        expires_in: Option<Duration>,
     ) -> Result<(Arc<Grant>, Token), Ungranted> {
         let token = Token::new()?;
-        let command = GrantCommand::Rotate { name: name.into(), digest: self.digest(token.get()), overlap };
+        let command = GrantCommand::Rotate { name: name.into(), digest: self.digest(token.get()), overlap, expires_in };
         Ok((self.change_grant(by, command).await?, token))
     }
 
@@ -218,7 +220,12 @@ impl Acting<'_> {
     }
 
     /// Replaces the token of a grant: see [`Engine::rotate_token`].
-    pub async fn rotate_token(self, name: &str, overlap: Duration) -> Result<(Arc<Grant>, Token), Ungranted> {
-        self.engine.rotate_token(self.by, name, overlap).await
+    pub async fn rotate_token(
+        self,
+        name: &str,
+        overlap: Duration,
+        expires_in: Option<Duration>,
+    ) -> Result<(Arc<Grant>, Token), Ungranted> {
+        self.engine.rotate_token(self.by, name, overlap, expires_in).await
     }
 }

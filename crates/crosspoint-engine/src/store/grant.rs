@@ -14,7 +14,8 @@ pub(super) fn write(transaction: &Transaction<'_>, grant: &Grant) -> rusqlite::R
     let mut write = transaction.prepare_cached(
         "INSERT INTO token(name, role, agent, digest, created_at, expires_at, revoked_at, former, former_until)
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-         ON CONFLICT(name) DO UPDATE SET digest = ?4, expires_at = ?6, revoked_at = ?7, former = ?8, former_until = ?9",
+         ON CONFLICT(name) DO UPDATE SET
+            digest = ?4, created_at = ?5, expires_at = ?6, revoked_at = ?7, former = ?8, former_until = ?9",
     )?;
     write.execute(params![
         &*grant.name,

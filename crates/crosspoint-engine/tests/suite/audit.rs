@@ -73,7 +73,7 @@ async fn what_the_holder_of_a_token_does_is_written_with_ids_and_names() {
         engine.by(&root).set_breaker("echo", on).await.expect("it is set");
     }
     engine.by(&root).create_token("bob", Role::Caller, None).await.expect("it is created");
-    engine.by(&root).rotate_token("bob", Duration::ZERO).await.expect("it is rotated");
+    engine.by(&root).rotate_token("bob", Duration::ZERO, None).await.expect("it is rotated");
     engine.by(&root).revoke_token("bob").await.expect("it is revoked");
     engine.by(&root).note(Deed { act: Act::Reload, job: None, object: None }).await.expect("it is written");
     let line = |who: &str, act, job: Option<JobId>, object: Option<&str>| {
@@ -118,7 +118,7 @@ async fn what_is_refused_or_done_without_a_token_leaves_no_entry() {
     assert!(by.set_breaker("missing", true).await.is_err());
     assert!(by.forget("missing").await.is_err());
     assert!(by.forget("echo").await.is_err(), "it is configured");
-    assert!(by.rotate_token("missing", DAY).await.is_err());
+    assert!(by.rotate_token("missing", DAY, None).await.is_err());
     assert!(by.revoke_token("missing").await.is_err());
     assert!(by.create_token("an n", Role::Caller, None).await.is_err());
     engine.create_token(None, "ann", Role::Caller, None).await.expect("it is created");

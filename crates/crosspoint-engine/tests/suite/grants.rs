@@ -94,8 +94,8 @@ async fn a_token_is_good_from_its_creation_until_it_is_revoked_also_after_a_rest
     assert_eq!(grant.expires_at.map(|at| at.since(grant.created_at)), Some(HOUR));
     assert_eq!(judged(&engine, first.get()), Ok("ann".to_owned()));
     let (_, worker) = engine.create_token(None, "w", Role::Agent("echo".into()), None).await.expect("it is created");
-    let (_, second) = engine.rotate_token(None, "ann", HOUR).await.expect("it is rotated");
-    let (_, third) = engine.rotate_token(None, "w", Duration::ZERO).await.expect("it is rotated");
+    let (_, second) = engine.rotate_token(None, "ann", HOUR, None).await.expect("it is rotated");
+    let (_, third) = engine.rotate_token(None, "w", Duration::ZERO, None).await.expect("it is rotated");
     engine.revoke_token(None, "w").await.expect("it is revoked");
     let expected = [
         (first.get(), Ok("ann".to_owned())),
@@ -118,23 +118,43 @@ async fn a_token_is_good_from_its_creation_until_it_is_revoked_also_after_a_rest
 }
 
 #[tokio::test]
-async fn a_name_is_given_once_and_what_cannot_be_used_is_not_rotated() {
+async fn a_name_is_given_once_and_what_was_revoked_is_not_rotated() {
     let scratch = Scratch::new();
     let engine = start(&scratch);
     let create = async |name: &str, expires| engine.create_token(None, name, Role::Admin, expires).await.map(drop);
     create("ann", None).await.expect("it is created");
-    create("bob", Some(Duration::ZERO)).await.expect("it is created");
     let revoked = engine.revoke_token(None, "ann").await.expect("it is revoked");
     assert!(matches!(create("ann", None).await, Err(Ungranted::NameTaken)), "also of one that was revoked");
     assert!(matches!(create("an n", None).await, Err(Ungranted::BadName)));
     let nameless = engine.create_token(None, "carl", Role::Agent("".into()), None).await;
     assert!(matches!(nameless, Err(Ungranted::BadName)));
-    let rotate = async |name| engine.rotate_token(None, name, HOUR).await.map(drop);
+    let rotate = async |name| engine.rotate_token(None, name, HOUR, None).await.map(drop);
     assert!(matches!(rotate("ann").await, Err(Ungranted::Unusable(Unusable::Revoked))));
-    assert!(matches!(rotate("bob").await, Err(Ungranted::Unusable(Unusable::Expired))));
     assert!(matches!(rotate("carl").await, Err(Ungranted::NotFound)));
     assert!(matches!(engine.revoke_token(None, "carl").await, Err(Ungranted::NotFound)));
     assert_eq!(engine.revoke_token(None, "ann").await.expect("again"), revoked, "the first time counts");
+    stop(engine).await;
+}
+
+/// What has expired is renewed by another token, and the expired one is not.
+#[tokio::test]
+async fn a_rotation_counts_the_time_of_a_token_anew() {
+    let scratch = Scratch::new();
+    let engine = start(&scratch);
+    let length = |grant: &Grant| grant.expires_at.map(|at| at.since(grant.created_at));
+    let (_, first) = engine.create_token(None, "ann", Role::Caller, Some(Duration::ZERO)).await.expect("it is created");
+    assert_eq!(judged(&engine, first.get()), Err(Unusable::Expired));
+    let (grant, second) = engine.rotate_token(None, "ann", HOUR, Some(HOUR)).await.expect("it is rotated");
+    assert_eq!((length(&grant), grant.overlap_until(grant.created_at)), (Some(HOUR), None));
+    assert_eq!(judged(&engine, first.get()), Err(Unusable::Replaced));
+    assert_eq!(judged(&engine, second.get()), Ok("ann".to_owned()));
+    let (grant, third) = engine.rotate_token(None, "ann", HOUR * 2, None).await.expect("it is rotated");
+    assert_eq!(length(&grant), Some(HOUR), "as long as before, from now on");
+    let until = grant.overlap_until(grant.created_at).expect("both are good");
+    assert!(Some(until) <= grant.expires_at, "the former one is not good for longer than it was");
+    assert_eq!(judged(&engine, first.get()), Err(Unusable::Unknown), "only one former token is known");
+    assert_eq!(judged(&engine, second.get()), Ok("ann".to_owned()));
+    assert_eq!(judged(&engine, third.get()), Ok("ann".to_owned()));
     stop(engine).await;
 }
 
@@ -143,7 +163,7 @@ async fn a_token_is_neither_in_the_files_of_the_store_nor_printed() {
     let scratch = Scratch::new();
     let engine = start(&scratch);
     let (grant, token) = engine.create_token(None, "ann", Role::Caller, None).await.expect("it is created");
-    let (_, next) = engine.rotate_token(None, "ann", HOUR).await.expect("it is rotated");
+    let (_, next) = engine.rotate_token(None, "ann", HOUR, None).await.expect("it is rotated");
     assert_ne!(token.get(), next.get());
     for token in [&token, &next] {
         assert!(
@@ -170,7 +190,7 @@ async fn what_is_not_on_disk_is_not_published() {
     let refuse = "CREATE TRIGGER refuse BEFORE UPDATE ON token BEGIN SELECT RAISE(ABORT, 'no'); END";
     sql(&scratch, refuse);
     let before = engine.grants();
-    let rotated = engine.rotate_token(Some(&who), "ann", Duration::ZERO).await;
+    let rotated = engine.rotate_token(Some(&who), "ann", Duration::ZERO, None).await;
     assert!(matches!(rotated, Err(Ungranted::Fault(_))), "{rotated:?}");
     let revoked = engine.revoke_token(Some(&who), "ann").await;
     assert!(matches!(revoked, Err(Ungranted::Fault(_))), "{revoked:?}");

@@ -72,7 +72,7 @@ impl Refusal {
     /// The body is longer than it may be.
     pub fn too_large(bytes_max: usize) -> Refusal {
         let message = format!("the body is larger than {bytes_max} bytes");
-        let hint = "send less, or raise [limits] body_bytes";
+        let hint = "send less; the operator can raise [limits] body_bytes";
         let situation = Situation::TooLarge;
         Refusal::new(situation, Failure::ResourceLimit, Repeat::Never, message.into(), hint.into())
             .over(Limit::BodyBytes)
@@ -81,7 +81,7 @@ impl Refusal {
     /// The head of a request, or the address in it, is longer than it may be.
     pub fn head_too_long(what: &'static str, limit: Limit, bytes_max: usize) -> Refusal {
         let message = format!("the {what} of the request is longer than {bytes_max} bytes");
-        let hint = format!("send less, or raise [limits] {}", limit.name());
+        let hint = format!("send less; the operator can raise [limits] {}", limit.name());
         let situation = if limit == Limit::UrlBytes { Situation::UrlTooLong } else { Situation::HeadTooLong };
         Refusal::new(situation, Failure::Invalid, Repeat::Never, message.into(), hint.into()).over(limit)
     }
@@ -89,7 +89,8 @@ impl Refusal {
     /// An address or a caller has as many of something as it may.
     pub fn too_many(what: &'static str, limit: Limit, most: usize) -> Refusal {
         let message = format!("there are {most} {what}, and no more may be");
-        let hint = format!("nothing was done; end one and send it again, or raise [limits] {}", limit.name());
+        let hint =
+            format!("nothing was done; end one and send it again; the operator can raise [limits] {}", limit.name());
         let (situation, failure) = (Situation::Full, Failure::ResourceLimit);
         let refusal = Refusal::new(situation, failure, Repeat::Safe, message.into(), hint.into()).over(limit);
         Refusal { retry_seconds: Some(RETRY_SECONDS), ..refusal }
@@ -97,8 +98,10 @@ impl Refusal {
 
     /// An address or a token asks too often, and may again after this time.
     pub fn too_often(what: &'static str, limit: Limit, wait: Duration) -> Refusal {
-        let hint =
-            format!("nothing was done; wait for as long as Retry-After says, or raise [limits] {}", limit.name());
+        let hint = format!(
+            "nothing was done; wait as long as Retry-After says; the operator can raise [limits] {}",
+            limit.name()
+        );
         let (situation, failure) = (Situation::Full, Failure::ResourceLimit);
         let refusal = Refusal::new(situation, failure, Repeat::Safe, what.into(), hint.into()).over(limit);
         // Whole seconds, and not before the time.
@@ -205,7 +208,7 @@ impl Refusal {
             true => format!("there are {most} jobs{of} that have not ended, and no more may be"),
             false => format!("as many jobs{of} as there may be have not ended"),
         };
-        let hint = format!("nothing was done; send it again later, or raise [limits] {key}");
+        let hint = format!("nothing was done; send it again later; the operator can raise [limits] {key}");
         let situation = Situation::Full;
         let refusal = Refusal::new(situation, Failure::ResourceLimit, Repeat::Safe, message.into(), hint.into());
         Refusal { retry_seconds: Some(RETRY_SECONDS), ..refusal }.over(limit)

@@ -153,7 +153,7 @@ fn a_limit_is_named_with_what_it_allows() {
 
 #[test]
 fn a_refused_token_says_what_is_wrong_with_it() {
-    let words = ["missing", "malformed", "unknown", "expired", "revoked", "wrong_agent", "wrong_scope"];
+    let words = ["missing", "malformed", "unknown", "expired", "expired", "revoked", "wrong_agent", "wrong_scope"];
     for (status, word) in TokenStatus::ALL.into_iter().zip(words) {
         let refusal = Refusal::unauthenticated("infra-1", status);
         let situation =
@@ -163,6 +163,13 @@ fn a_refused_token_says_what_is_wrong_with_it() {
         assert_eq!(message["payload"]["error_code"], 5004);
         assert_eq!(context(&message)["agent_id"], "infra-1");
         assert_eq!((&context(&message)["token_status"], &context(&message)["repeat"]), (&json!(word), &json!("never")));
+    }
+    for (refusal, named) in [
+        (Refusal::wrong_scope("infra-1", "admin"), "a token for admin"),
+        (Refusal::wrong_agent("infra-1", "infra-2"), "the agent infra-2"),
+    ] {
+        let message = about(refusal, &work_request());
+        assert!(context(&message)["hint"].as_str().is_some_and(|hint| hint.contains(named)), "{message}");
     }
     let foreign = about(Refusal::foreign("not here", "go there"), &work_request());
     assert_eq!(context(&foreign)["token_status"], "wrong_scope");

@@ -48,7 +48,7 @@ impl Places {
     pub(super) fn none_left(&self) -> Refusal {
         Refusal::unavailable(
             format!("there are {} connections, and no more may be", self.max),
-            "nothing was done; send it again later, or raise [limits] connections",
+            "nothing was done; send it again later; the operator can raise [limits] connections",
         )
     }
 

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use reqwest::header::{AUTHORIZATION, HeaderValue};
+use reqwest::header::AUTHORIZATION;
 
 use super::failed::Failed;
+use super::token::Presented;
 use super::{CONNECT_TIME_MAX, SILENCE_TIME_MAX};
 use crate::local::{SCHEME, Way};
 
@@ -25,6 +26,8 @@ pub(super) struct Line {
     pub(super) http: reqwest::Client,
     /// Prefix of every request's address.
     pub(super) base: String,
+    /// The token that comes with every request.
+    pub(super) token: Option<Presented>,
     /// Keeps the directory of a socket open if the path goes through it because it is long.
     _way: Option<Way>,
 }
@@ -61,11 +64,11 @@ impl Address {
     }
 
     /// Makes a client for this address. It does not connect yet.
-    pub(super) fn line(&self, token: Option<HeaderValue>) -> Result<Line> {
+    pub(super) fn line(&self, token: Option<Presented>) -> Result<Line> {
         // Installing it twice does no harm: the first one stays.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().connect_timeout(CONNECT_TIME_MAX).read_timeout(SILENCE_TIME_MAX);
-        let http = http.default_headers(token.map(|token| (AUTHORIZATION, token)).into_iter().collect());
+        let http = http.default_headers(token.iter().map(|token| (AUTHORIZATION, token.header.clone())).collect());
         let (http, base, way) = match self {
             Address::Web(url) => (of_web(http, url)?, url.clone(), None),
             Address::Socket(path) => {
@@ -76,7 +79,7 @@ impl Address {
                 (http.no_proxy().tls_certs_only([]), LOCALHOST.to_owned(), way)
             }
         };
-        Ok(Line { http: http.build().context("cannot make a client")?, base, _way: way })
+        Ok(Line { http: http.build().context("cannot make a client")?, base, token, _way: way })
     }
 }
 

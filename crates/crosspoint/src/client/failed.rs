@@ -3,6 +3,7 @@
 use std::fmt;
 
 use reqwest::StatusCode;
+use reqwest::header::{HeaderMap, RETRY_AFTER};
 use serde::Deserialize;
 
 use crate::config::SERVER_FILE;
@@ -69,11 +70,6 @@ struct RefusalBody {
     at: Option<String>,
 }
 
-/// Replaces the hint of the API, which is written for callers over HTTP.
-const TOKEN_HINT: &str = "commands find their token in CROSSPOINT_TOKEN, in the file that CROSSPOINT_TOKEN_FILE names, or in \
-                          the file \"token\" of the data directory; the server's own user needs none where its data directory \
-                          is: crosspoint token create NAME --for admin --data DIR makes one";
-
 impl Failed {
     pub(crate) fn other(message: impl Into<String>, hint: impl Into<String>) -> Failed {
         Failed { kind: Kind::Other, message: message.into(), hint: Some(hint.into()), slow: false, at: None }
@@ -97,6 +93,12 @@ impl Failed {
         }
         // The last cause is the system's own message. Those before it name layers of the library.
         let detail = causes.pop().unwrap_or_default();
+        if unreachable && url.starts_with("https:") && detail.contains("InvalidContentType") {
+            let message = format!("{url} does not speak TLS ({detail})");
+            let hint =
+                "a server speaks plain http itself: write http://, or the address of the TLS proxy in front of it";
+            return Failed { kind: Kind::Other, message, hint: Some(hint.to_owned()), slow, at: None };
+        }
         if unreachable {
             let message = format!("no server answers at {url} ({detail})");
             let hint = "start one with crosspoint serve, or name another with --server URL";
@@ -121,8 +123,24 @@ impl Failed {
             message = format!("{message}\n  {advice}");
         }
         let hint = (!error.hint.is_empty()).then_some(error.hint);
-        let hint = if status == StatusCode::UNAUTHORIZED { Some(TOKEN_HINT.to_owned()) } else { hint };
         Failed { kind, message, hint, slow: false, at: error.at }
+    }
+
+    /// Says which token was refused, if it was the token.
+    pub(super) fn with_token_of(mut self, place: &str) -> Failed {
+        if self.kind == Kind::Refused(StatusCode::UNAUTHORIZED) {
+            let hint = self.hint.map_or_else(String::new, |hint| format!("{hint}; "));
+            self.hint = Some(format!("{hint}the token was taken from {place}"));
+        }
+        self
+    }
+
+    /// Says after how many seconds the request may be sent again, if the server said so.
+    pub(super) fn after(mut self, seconds: Option<u64>) -> Failed {
+        if let (Kind::Refused(StatusCode::TOO_MANY_REQUESTS), Some(seconds)) = (self.kind, seconds) {
+            self.message = format!("{}\n  it may be sent again in {seconds} s", self.message);
+        }
+        self
     }
 
     /// Replaces the hint of the API for this status, because that hint is written for callers over HTTP.
@@ -172,6 +190,11 @@ impl Failed {
             Kind::Other => false,
         }
     }
+}
+
+/// Returns the seconds that the server wants a client to wait.
+pub(super) fn pause(headers: &HeaderMap) -> Option<u64> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.parse().ok()
 }
 
 /// Hint for an address at which something other than a server answers.

@@ -31,8 +31,10 @@ pub(crate) enum Need {
     Often,
 }
 
+/// Returns the address that was given. An explicit data directory wins over the environment, as flags do elsewhere.
 fn named(reach: &Reach) -> Option<String> {
-    reach.server.clone().or_else(|| env::var(SERVER_VARIABLE).ok().filter(|url| !url.is_empty()))
+    let variable = || env::var(SERVER_VARIABLE).ok().filter(|url| !url.is_empty() && reach.store.data.is_none());
+    reach.server.clone().or_else(variable)
 }
 
 pub(super) fn check_configuration(reach: &Reach) -> Result<()> {

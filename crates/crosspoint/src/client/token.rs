@@ -23,12 +23,28 @@ pub(crate) const TOKEN_FILE: &str = "token";
 /// Longest token, in bytes.
 const TOKEN_BYTES_MAX: u64 = 4 << 10;
 
+/// Says where the token is looked for. The file of a data directory is for the server that was found there: the token
+/// of one server is not sent to another.
+pub(super) const NAMED_HINT: &str = "commands find their token in CROSSPOINT_TOKEN, or in the file that CROSSPOINT_TOKEN_FILE names; with --server or \
+     CROSSPOINT_SERVER the file \"token\" of a data directory is not used; the server's own user needs no token \
+     without --server and CROSSPOINT_SERVER, with --data DIR";
+pub(super) const LEFT_HINT: &str = "commands find their token in CROSSPOINT_TOKEN, in the file that CROSSPOINT_TOKEN_FILE names, or in the file \
+     \"token\" of the data directory; the server's own user makes one: crosspoint token create NAME --for admin";
+
 /// The permissions of anybody but the user.
 const OTHERS: u32 = 0o077;
 
-/// Returns the header that shows who asks. The server of a data directory is asked with the token of that directory.
+/// A token that is presented.
+#[derive(Clone)]
+pub(super) struct Presented {
+    pub(super) header: HeaderValue,
+    /// Where it was found, for people.
+    pub(super) place: String,
+}
+
+/// Returns the token that shows who asks. The server of a data directory is asked with the token of that directory.
 /// There is no option for a token: other users of the machine can read the arguments of a program.
-pub(super) fn presented(data: Option<&Path>) -> Result<Option<HeaderValue>> {
+pub(super) fn presented(data: Option<&Path>) -> Result<Option<Presented>> {
     if let Some(token) = env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty()) {
         return header(&token, TOKEN_VARIABLE).map(Some);
     }
@@ -51,7 +67,7 @@ pub(super) fn presented(data: Option<&Path>) -> Result<Option<HeaderValue>> {
     header(text.trim(), &shown).map(Some)
 }
 
-fn header(token: &str, place: &str) -> Result<HeaderValue> {
+fn header(token: &str, place: &str) -> Result<Presented> {
     let is_token = !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic());
     let value = HeaderValue::from_str(&format!("Bearer {token}")).ok().filter(|_| is_token);
     let mut value = value.ok_or_else(|| {
@@ -59,7 +75,7 @@ fn header(token: &str, place: &str) -> Result<HeaderValue> {
     })?;
     // It prints itself nowhere.
     value.set_sensitive(true);
-    Ok(value)
+    Ok(Presented { header: value, place: place.to_owned() })
 }
 
 /// Says it once, because some commands look for their server again and again.

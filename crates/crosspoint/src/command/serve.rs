@@ -21,6 +21,7 @@ use crate::config::{Config, Flags, Limits, Loaded, LogFormat, SERVER_FILE};
 use crate::local::SocketFile;
 use crate::server::{BESIDE_CONNECTIONS_MAX, Listeners};
 use crate::signals::Signals;
+use crate::terminal::render;
 use crate::{Exit, client, log, retrying, server};
 use listening::{Listening, Unheard};
 use presence::Presence;
@@ -92,6 +93,10 @@ async fn serve(config: &Config) -> Result<Exit> {
     };
     let side = AgentSide::new(config);
     let engine = retrying::with_store(|| Engine::start(config.engine(Mode::Serve, &side))).await?;
+    if let Some(name) = server::name_of_two_tokens(&engine, config) {
+        engine.stop(Duration::ZERO).await;
+        return Ok(refuse_two_tokens(&name));
+    }
     let is_closed = server::is_closed(&engine, config);
     if is_exposed && !is_closed {
         engine.stop(Duration::ZERO).await;
@@ -118,6 +123,18 @@ async fn serve(config: &Config) -> Result<Exit> {
         () = serving => Ok(Exit::Fine),
         () = engine.died() => Err(dead(&engine)),
     }
+}
+
+/// Says that a `token_file` has the name of a token of the store.
+fn refuse_two_tokens(name: &str) -> Exit {
+    let name = render::visible(name);
+    let message = format!("the token_file of {name} has the name of a token that is, or was, in the store");
+    let hint = format!(
+        "who had that token owns jobs of this name: give the [[caller]] or [[agent]] another name, or leave out its \
+         token_file and use the token of the store (crosspoint token rotate {name} makes a new one)"
+    );
+    render::refused(&message, &hint);
+    Exit::CouldNot
 }
 
 /// Returns the error that says why the engine cannot go on.

@@ -32,7 +32,7 @@ Examples:
 
 Exit codes: 0 completed, 1 failed or cancelled, 2 it could not be submitted, 3 it waits for a person, 130 interrupted (the job goes on).")]
 pub(crate) struct Submit {
-    /// The kind of work; crosspoint agents list shows who takes what
+    /// The kind of work; crosspoint agents list shows operators who takes what
     #[arg(value_name = "WORK", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) work: String,
 

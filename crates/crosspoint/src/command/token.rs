@@ -1,6 +1,6 @@
 //! `crosspoint token`: tokens are made, listed, replaced and revoked.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
 use std::{fmt, fs};
@@ -30,8 +30,9 @@ Examples:
   crosspoint token revoke upstream
 
 With the first token for a caller or for admin the server is closed: every request but those for its health, schemas
-and description needs a token. Commands find theirs in CROSSPOINT_TOKEN, in the file that CROSSPOINT_TOKEN_FILE names, or in the file \"token\" of
-the data directory. A token is printed once, and only a digest of it is kept.")]
+and description needs a token. Commands find theirs in CROSSPOINT_TOKEN, in the file that CROSSPOINT_TOKEN_FILE names,
+or in the file \"token\" of the data directory, which is not used with --server and CROSSPOINT_SERVER. A token is printed
+once, and only a digest of it is kept.")]
 pub(crate) struct Token {
     #[command(subcommand)]
     pub(crate) action: TokenAction,
@@ -103,7 +104,12 @@ pub(crate) struct TokenRevoke {
 #[command(after_help = "\
 Examples:
   crosspoint token rotate upstream --overlap 1h        the old token is good for another hour
-  crosspoint token rotate upstream                     the old token is useless at once")]
+  crosspoint token rotate upstream                     the old token is useless at once
+  crosspoint token rotate upstream --expires 90d       the new one is good for 90 days
+
+The new token is good for as long as the old one was made for, counted from now, unless --expires says otherwise. A
+token that has expired is renewed; one that was revoked is not. Only one old token is good beside the new one: rotating
+again during an overlap ends the older one at once.")]
 pub(crate) struct TokenRotate {
     /// The token's name
     #[arg(value_name = "NAME", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
@@ -112,6 +118,10 @@ pub(crate) struct TokenRotate {
     /// How long the old token is good beside the new one
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) overlap: Option<u64>,
+
+    /// How long the new token is good, as 90d, 12h, 30m or 45s [default: as long as the old one, from now on]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) expires: Option<u64>,
 
     #[command(flatten)]
     pub(crate) made: Made,
@@ -141,7 +151,7 @@ pub(crate) enum RoleName {
 const COLUMNS: [Column; 5] = [
     Column { head: "NAME", fit: Fit::Whole },
     Column { head: "FOR", fit: Fit::Whole },
-    Column { head: "CREATED", fit: Fit::Whole },
+    Column { head: "CREATED", fit: Fit::Spare },
     Column { head: "EXPIRES", fit: Fit::Whole },
     Column { head: "STATE", fit: Fit::Cut },
 ];
@@ -153,6 +163,8 @@ struct Shown {
     #[serde(rename = "for")]
     role: String,
     agent: Option<String>,
+    /// Servers of earlier versions do not say it.
+    state: Option<String>,
     created_at: Option<String>,
     expires_at: Option<String>,
     revoked_at: Option<String>,
@@ -164,6 +176,7 @@ struct Shown {
 #[derive(Deserialize)]
 struct New {
     token: Secret,
+    former_until: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -192,16 +205,26 @@ pub(crate) fn run(arguments: &Token) -> Result<Exit> {
                 "name": create.name, "for": role, "agent": create.agent, "expires_seconds": create.expires,
             });
             let target = Target::open(&create.made)?;
-            target.take(client, client.post("/api/v1/tokens", body.to_string()).await)
+            let made = target.take(client, client.post("/api/v1/tokens", body.to_string()).await)?;
+            if create.role == RoleName::Agent {
+                note_configured(client, create.agent.as_ref().unwrap_or(&create.name)).await;
+            }
+            Ok(made)
         }),
         TokenAction::List(list) => client::with(&list.reach, Need::Existing, async |client| show(client, list).await),
         TokenAction::Revoke(revoke) => client::with(&revoke.reach, Need::Existing, async |client| {
+            let is_last = is_last_admin(client, &revoke.name).await;
             client.post(&path(&revoke.name, "revoke"), String::new()).await.map_err(no_such_token)?;
             writeln!(io::stdout(), "token {} is revoked", render::visible(&revoke.name))?;
+            if is_last {
+                render::note(
+                    "no token for admin is good now; commands of the server's own user need none, without --server",
+                );
+            }
             Ok(Exit::Fine)
         }),
         TokenAction::Rotate(rotate) => client::with(&rotate.made.reach, Need::Existing, async |client| {
-            let body = json!({ "overlap_seconds": rotate.overlap });
+            let body = json!({ "overlap_seconds": rotate.overlap, "expires_seconds": rotate.expires });
             let target = Target::open(&rotate.made)?;
             target.take(client, client.post(&path(&rotate.name, "rotate"), body.to_string()).await)
         }),
@@ -210,6 +233,33 @@ pub(crate) fn run(arguments: &Token) -> Result<Exit> {
 
 fn path(name: &str, what: &str) -> String {
     format!("/api/v1/tokens/{}/{what}", segment(name))
+}
+
+/// Says so if the agent may never show the token, because the server calls it. The token is made all the same: some
+/// configured agents call the server.
+async fn note_configured(client: &Client, agent: &str) {
+    let Ok(text) = client.get(&format!("/api/v1/agents/{}", segment(agent))).await else { return };
+    let Ok(known) = client.read::<client::Agent>(&text) else { return };
+    if known.configured == Some(true) {
+        render::note(&format!(
+            "the agent {} is in the configuration: if the server calls it, it never shows this token, and what the \
+             server shows it is in `token_file` of its [[agent]]",
+            render::visible(agent)
+        ));
+    }
+}
+
+/// Whether no other token for admin is good.
+async fn is_last_admin(client: &Client, name: &str) -> bool {
+    let Ok(page) = tokens(client).await else { return false };
+    let is_admin = |token: &&Shown| token.role == "admin" && token.is_good();
+    let (own, others): (Vec<_>, Vec<_>) = page.iter().filter(is_admin).partition(|token| token.name == name);
+    !own.is_empty() && others.is_empty()
+}
+
+async fn tokens(client: &Client) -> Result<Vec<Shown>, Failed> {
+    let page: Page = client.read(&client.get("/api/v1/tokens").await?)?;
+    page.tokens.iter().map(|token| client.read(&token.to_string())).collect()
 }
 
 /// Replaces the API's hint, which is written for callers over HTTP.
@@ -243,14 +293,22 @@ impl Target {
                 return Err(no_such_token(failed).into());
             }
         };
-        let New { token: Secret(token) } = client.read(&text)?;
+        let New { token: Secret(token), former_until } = client.read(&text)?;
         match self {
-            Target::Stdout => writeln!(io::stdout(), "{token}")?,
+            Target::Stdout => {
+                writeln!(io::stdout(), "{token}")?;
+                if io::stdout().is_terminal() {
+                    render::note("keep it now: it is shown this once, and only a digest of it is kept");
+                }
+            }
             Target::File(mut file, path) => {
                 writeln!(file, "{token}")?;
                 file.sync_all()?;
-                writeln!(io::stderr(), "the token is in {}", render::visible(&path.display().to_string()))?;
+                render::note(&format!("the token is in {}", render::visible(&path.display().to_string())));
             }
+        }
+        if let Some(until) = former_until {
+            render::note(&format!("the one before is good until {}; rotating again ends it at once", minute(&until)));
         }
         Ok(Exit::Fine)
     }
@@ -275,19 +333,34 @@ async fn show(client: &Client, arguments: &TokenList) -> Result<Exit> {
     Ok(Exit::Fine)
 }
 
+impl Shown {
+    fn is_good(&self) -> bool {
+        self.state.as_deref().map_or(self.revoked_at.is_none(), |state| state == "good")
+    }
+}
+
+/// Returns a time of the API to the minute: `2026-11-17 23:07Z`.
+fn minute(at: &str) -> String {
+    let is_time = at.is_ascii() && at.len() > 16 && at.ends_with('Z');
+    if is_time { format!("{} {}Z", &at[..10], &at[11..16]) } else { at.to_owned() }
+}
+
 fn row(token: &Shown) -> Vec<String> {
     let role = match &token.agent {
         Some(agent) if *agent != token.name => format!("{} {agent}", token.role),
         Some(_) | None => token.role.clone(),
     };
     let state = match token {
-        Shown { revoked_at: Some(at), .. } => format!("revoked at {at}"),
-        Shown { configured: true, .. } => "in the configuration".to_owned(),
-        Shown { former_until: Some(until), .. } => format!("good, the one before until {until}"),
+        Shown { revoked_at: Some(at), .. } => format!("revoked {}", minute(at)),
+        Shown { configured: true, .. } => "configured".to_owned(),
+        Shown { former_until: Some(until), .. } => format!("old until {}", minute(until)),
+        Shown { state: Some(state), .. } => state.clone(),
         Shown { .. } => "good".to_owned(),
     };
-    let time = |at: &Option<String>| at.clone().unwrap_or_default();
-    vec![token.name.clone(), role, time(&token.created_at), time(&token.expires_at), state]
+    // Its day is enough, and leaves room for what the token is now.
+    let created = token.created_at.as_deref().and_then(|at| at.get(..10)).unwrap_or_default().to_owned();
+    let expires = token.expires_at.as_deref().map(minute).unwrap_or_default();
+    vec![token.name.clone(), role, created, expires, state]
 }
 
 /// Reads a duration as people write it: a whole number and a unit.

@@ -77,6 +77,23 @@ impl Limits {
         }
     }
 
+    /// Returns the limit that is in force for a key that is not set, and where; `None` if there is none.
+    pub(super) fn in_force(&self, key: &str) -> Option<(usize, &'static str)> {
+        let (room, site) = (self.room(), self.site());
+        let of_others = |each: Each| Some((each.number(), ", for other machines"));
+        match key {
+            "jobs_per_work" => Some((room.of_work, "")),
+            "jobs_per_agent" => Some((room.of_agent, "")),
+            "jobs_per_caller" => Some((room.of_caller, "")),
+            "connections_per_address" => of_others(site.connections_per_address),
+            "requests_per_address" => of_others(site.requests_per_address),
+            "requests_per_token" => of_others(site.requests_per_token),
+            "failures_per_address" => of_others(site.failures_per_address),
+            "streams_per_caller" => of_others(site.streams_per_caller),
+            _ => None,
+        }
+    }
+
     /// Returns how many jobs there may be that have not ended.
     pub(super) fn room(&self) -> Room {
         let room = Room::of(self.jobs_max);

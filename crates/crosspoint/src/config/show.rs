@@ -21,7 +21,13 @@ pub(crate) fn show(out: &mut impl Write, loaded: &Loaded) -> io::Result<()> {
         writeln!(out, "\n[{}]", section.name)?;
         for key in section.keys {
             let value = (key.get)(config).filter(|_| may_be_shown(key.name));
-            line(out, key.name, value.as_ref(), &origin_of(loaded, &format!("{}.{}", section.name, key.name)))?;
+            let origin = origin_of(loaded, &format!("{}.{}", section.name, key.name));
+            match config.limits.in_force(key.name).filter(|_| value.is_none() && section.name == "limits") {
+                Some((most, whose)) => {
+                    remarked(out, &format!("# {} is {most}", key.name), &format!("{origin}{whose}"))?;
+                }
+                None => line(out, key.name, value.as_ref(), &origin)?,
+            }
         }
     }
     for (index, agent) in config.agents.iter().enumerate() {

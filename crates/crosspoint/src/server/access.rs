@@ -183,6 +183,7 @@ fn anyone(is_strange: bool, way: WayIn) -> Admitted {
 fn status_of(unusable: Unusable) -> TokenStatus {
     match unusable {
         Unusable::Expired => TokenStatus::Expired,
+        Unusable::Replaced => TokenStatus::Replaced,
         Unusable::Revoked => TokenStatus::Revoked,
         Unusable::Unknown => TokenStatus::Unknown,
     }
@@ -267,16 +268,18 @@ impl App {
             Err(status) => {
                 // A good token never comes here, however often others at its address fail.
                 match status {
-                    TokenStatus::Malformed | TokenStatus::Unknown | TokenStatus::Expired | TokenStatus::Revoked => {
-                        site.failed_to_authenticate(peer, now)?;
-                    }
+                    TokenStatus::Malformed
+                    | TokenStatus::Unknown
+                    | TokenStatus::Expired
+                    | TokenStatus::Replaced
+                    | TokenStatus::Revoked => site.failed_to_authenticate(peer, now)?,
                     TokenStatus::Missing => site.may_fail_to_authenticate(peer, now)?,
                     TokenStatus::WrongAgent | TokenStatus::WrongScope => {}
                 }
                 match needs {
                     Needs::Sender => Ok(Who::Unknown(status).into()),
                     Needs::Nothing | Needs::Caller | Needs::Agent | Needs::Either | Needs::Admin => {
-                        Err(Refusal::unauthenticated("", status))
+                        Err(needs.refused("", status))
                     }
                 }
             }
@@ -368,13 +371,13 @@ impl App {
     pub(super) fn speaks_as(&self, who: &Who, agent: &str) -> Result<(), Refusal> {
         let status = match who {
             Who::Known(Identity { role: Role::Agent(name), .. }) if **name == *agent => return Ok(()),
-            Who::Known(Identity { role: Role::Agent(_), .. }) => TokenStatus::WrongAgent,
+            Who::Known(Identity { role: Role::Agent(own), .. }) => return Err(Refusal::wrong_agent(agent, own)),
             Who::Known(Identity { role: Role::Caller | Role::Admin, .. }) => TokenStatus::WrongScope,
             Who::Anyone { .. } if !self.access().has_token(agent) => return Ok(()),
             Who::Anyone { is_strange: true } => TokenStatus::Unknown,
             Who::Anyone { is_strange: false } => TokenStatus::Missing,
             Who::Unknown(status) => *status,
         };
-        Err(Refusal::unauthenticated(agent, status))
+        Err(Needs::Agent.refused(agent, status))
     }
 }

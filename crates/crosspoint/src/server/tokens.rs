@@ -53,7 +53,10 @@ pub(super) async fn list_tokens(State(app): State<App>) -> Response {
 }
 
 pub(super) async fn revoke_token(State(app): State<App>, who: Who, Name(name): Name) -> Result<Response, Refused> {
-    app.is_changeable(&name)?;
+    // What is in the store can be revoked, whatever the configuration says.
+    if app.engine().grants().get(&name).is_none() {
+        app.is_changeable(&name)?;
+    }
     let grant = app.engine().revoke_token(Some(&who.name_or_no_token()), &name).await.map_err(|why| ungranted(&why))?;
     let mut out = Vec::new();
     view::push_token(&mut out, &grant.name, &grant.role, Some(&grant), None);
@@ -66,9 +69,9 @@ pub(super) async fn rotate_token(
     Name(name): Name,
     received: Received,
 ) -> Result<Response, Refused> {
-    let overlap = overlap(&received.bytes)?;
+    let Rotation { overlap, expires_in } = Rotation::read(&received.bytes)?;
     app.is_changeable(&name)?;
-    let made = app.engine().rotate_token(Some(&who.name_or_no_token()), &name, overlap).await;
+    let made = app.engine().rotate_token(Some(&who.name_or_no_token()), &name, overlap, expires_in).await;
     Ok(shown_once(&made.map_err(|why| ungranted(&why))?))
 }
 
@@ -118,15 +121,25 @@ impl Wanted {
     }
 }
 
-/// Reads `{"overlap_seconds": N}`. An empty body means none.
-fn overlap(document: &Bytes) -> Result<Duration, Refusal> {
-    if document.is_empty() {
-        return Ok(Duration::ZERO);
+/// How a token is replaced.
+#[derive(Default)]
+struct Rotation {
+    overlap: Duration,
+    expires_in: Option<Duration>,
+}
+
+impl Rotation {
+    /// Reads `{"overlap_seconds": N?, "expires_seconds": N?}`. An empty body has neither.
+    fn read(document: &Bytes) -> Result<Rotation, Refusal> {
+        if document.is_empty() {
+            return Ok(Rotation::default());
+        }
+        let tape = scan(document)?;
+        let object = object(&tape, r#"send {"overlap_seconds": 3600}"#)?;
+        let overlap = seconds(object.get("overlap_seconds"), "/overlap_seconds", 0..=OVERLAP_SECONDS_MAX)?;
+        let expires_in = seconds(object.get("expires_seconds"), "/expires_seconds", 1..=EXPIRES_SECONDS_MAX)?;
+        Ok(Rotation { overlap: overlap.unwrap_or_default(), expires_in })
     }
-    let tape = scan(document)?;
-    let object = object(&tape, r#"send {"overlap_seconds": 3600}"#)?;
-    let overlap = seconds(object.get("overlap_seconds"), "/overlap_seconds", 0..=OVERLAP_SECONDS_MAX)?;
-    Ok(overlap.unwrap_or_default())
 }
 
 fn seconds(
@@ -167,11 +180,8 @@ fn ungranted(why: &Ungranted) -> Refusal {
         Ungranted::Crowded => Refusal::conflict("there are as many tokens as there may be", "use those that there are"),
         Ungranted::NoChance => Refusal::internal(),
         Ungranted::NotFound => Refusal::not_found("no token has this name", "GET /api/v1/tokens lists them"),
-        Ungranted::Unusable(Unusable::Revoked | Unusable::Unknown) => {
+        Ungranted::Unusable(Unusable::Revoked | Unusable::Unknown | Unusable::Expired | Unusable::Replaced) => {
             Refusal::conflict("the token was revoked", "make another one under another name")
-        }
-        Ungranted::Unusable(Unusable::Expired) => {
-            Refusal::conflict("the token has expired", "make another one under another name")
         }
         Ungranted::Closed => Refusal::stopping(),
         Ungranted::Lost => Refusal::ended(),

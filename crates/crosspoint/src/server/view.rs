@@ -6,10 +6,11 @@ mod outcome;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Breaker, FAILURES_MAX};
-use crosspoint_engine::grant::{Grant, Role};
+use crosspoint_engine::grant::{Grant, Role, Unusable};
 use crosspoint_engine::job::{Job, State};
 use crosspoint_engine::runtime::{AgentView, Stuck};
 use crosspoint_engine::store::Found;
+use crosspoint_engine::wall_clock;
 use crosspoint_http::json::{Object, push_array, push_text};
 
 pub(crate) use self::event::Event;
@@ -169,7 +170,10 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView, of_itself: &OfIts
 
 /// Writes what is known of a token; the token itself only where it was just made. Without a grant it is one of the
 /// configuration.
+/// Writes a token as it is now; `grant` is missing for one of the configuration. `token` is the secret itself, which is
+/// shown once.
 pub(super) fn push_token(out: &mut Vec<u8>, name: &str, role: &Role, grant: Option<&Grant>, token: Option<&str>) {
+    let now = wall_clock::now();
     let mut object = Object::open(out);
     object.text("name", name);
     object.text("for", role.word());
@@ -177,12 +181,13 @@ pub(super) fn push_token(out: &mut Vec<u8>, name: &str, role: &Role, grant: Opti
         Some(agent) => object.text("agent", agent),
         None => object.raw("agent", b"null"),
     }
-    let former = grant.and_then(|grant| grant.former.as_ref()).map(|former| former.until);
+    let state = grant.map_or(Ok(()), |grant| grant.check(now)).err().map_or("good", Unusable::word);
+    object.text("state", state);
     for (member, at) in [
         ("created_at", grant.map(|grant| grant.created_at)),
         ("expires_at", grant.and_then(|grant| grant.expires_at)),
         ("revoked_at", grant.and_then(|grant| grant.revoked_at)),
-        ("former_until", former),
+        ("former_until", grant.and_then(|grant| grant.overlap_until(now))),
     ] {
         match at {
             Some(at) => object.quoted(member, at),

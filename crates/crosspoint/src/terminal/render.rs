@@ -17,6 +17,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::client::Failed;
 use crate::config::Invalid;
 use crate::input::Source;
+use crate::terminal::fold;
 
 /// Most bytes of a line that are shown before the place, and from the place on. With the margin, a line of ASCII fits
 /// 80 columns.
@@ -381,7 +382,7 @@ pub(crate) fn panicked(location: Option<&Location<'_>>) {
 
 /// Prints a remark on stderr, beside the data on stdout.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
+    let _ = writeln!(anstream::stderr().lock(), "{}", fold::for_stderr(text, 0));
 }
 
 /// Prints an error on stderr. A failed write is ignored, because it cannot be reported anywhere.
@@ -390,6 +391,6 @@ fn say_error(message: &str, hint: Option<&str>) {
     let mut stderr = anstream::stderr().lock();
     let _ = writeln!(stderr, "{style}error{style:#}: {message}");
     if let Some(hint) = hint {
-        let _ = writeln!(stderr, "hint: {hint}");
+        let _ = writeln!(stderr, "{}", fold::for_stderr(&format!("hint: {hint}"), "hint: ".len()));
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Granted {
     token: u64,
     former: Option<(u64, Time)>,
     expires_at: Option<Time>,
+    /// How long its tokens are good.
+    length: Option<Duration>,
     revoked: bool,
 }
 
@@ -72,7 +74,7 @@ fn judge(grants: &BTreeMap<Arc<str>, Granted>, token: u64, now: Time) -> Result<
             && former == token
         {
             grant.check(now)?;
-            return if until <= now { Err(Unusable::Expired) } else { Ok(name.clone()) };
+            return if until <= now { Err(Unusable::Replaced) } else { Ok(name.clone()) };
         }
     }
     Err(Unusable::Unknown)
@@ -101,7 +103,10 @@ impl World {
                     revoked_at: None,
                     former: None,
                 })),
-                2 | 3 => GrantCommand::Rotate { name, digest, overlap: time },
+                2 | 3 => {
+                    let expires_in = dice.percent(30).then_some(time);
+                    GrantCommand::Rotate { name, digest, overlap: time, expires_in }
+                }
                 _ => GrantCommand::Revoke(name),
             }));
         }
@@ -118,8 +123,9 @@ impl World {
             GrantCommand::Create(new) => {
                 let token = token_of(&new.digest).ok_or("a token that was never made")?;
                 // How long it is good counts, and not from when the clock was looked at.
-                let expires_at = new.expires_at.map(|at| now.plus(at.since(new.created_at)));
-                let granted = Granted { token, former: None, expires_at, revoked: false };
+                let length = new.expires_at.map(|at| at.since(new.created_at));
+                let expires_at = length.map(|length| now.plus(length));
+                let granted = Granted { token, former: None, expires_at, length, revoked: false };
                 self.model.grants.insert(new.name.clone(), granted);
                 ("grant", "granted")
             }
@@ -130,13 +136,16 @@ impl World {
                     ("grant", if again { "revoked again" } else { "revoked" })
                 }
             },
-            GrantCommand::Rotate { name, digest, overlap } => {
+            GrantCommand::Rotate { name, digest, overlap, expires_in } => {
                 let token = token_of(digest).ok_or("a token that was never made")?;
                 match self.model.grants.get_mut(name) {
                     None => ("none", "no such grant"),
-                    Some(grant) if grant.check(now).is_err() => ("unusable", "not rotated"),
+                    Some(grant) if grant.revoked => ("unusable", "not rotated"),
                     Some(grant) => {
-                        (grant.former, grant.token) = (Some((grant.token, now.plus(*overlap))), token);
+                        let until = grant.expires_at.map_or(now.plus(*overlap), |at| at.min(now.plus(*overlap)));
+                        (grant.former, grant.token) = (Some((grant.token, until)), token);
+                        grant.length = expires_in.or(grant.length);
+                        grant.expires_at = grant.length.map(|length| now.plus(length));
                         ("grant", "rotated")
                     }
                 }
@@ -168,6 +177,7 @@ impl World {
             match due {
                 Ok(_) => self.count("a good token"),
                 Err(Unusable::Expired) => self.count("an expired token"),
+                Err(Unusable::Replaced) => self.count("a replaced token"),
                 Err(Unusable::Revoked) => self.count("a revoked token"),
                 Err(Unusable::Unknown) => self.count("an unknown token"),
             }

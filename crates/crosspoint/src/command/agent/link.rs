@@ -121,9 +121,9 @@ impl Link {
     /// Makes one call of this session. `what` is the end of its path.
     pub(super) async fn call(&self, what: &str, body: Bytes) -> Result<Bytes, Trouble> {
         let sent = Instant::now();
-        let client = lock(&self.client).clone();
         let path = format!("/api/v1/agents/{}/{what}", segment(&self.name));
-        match client.post_bytes(&path, body, self.lease).await {
+        let (client, answer) = self.post(&path, body).await;
+        match answer {
             Ok(answer) => {
                 let mut alive_at = lock(&self.alive_at);
                 *alive_at = sent.max(*alive_at);
@@ -137,15 +137,27 @@ impl Link {
         }
     }
 
+    /// Posts a body. If the token is refused and another one is in its place by now, it is posted with that one: the
+    /// operator may have replaced it. Returns the client that was answered.
+    async fn post(&self, path: &str, body: Bytes) -> (Client, Result<Bytes, Failed>) {
+        let client = lock(&self.client).clone();
+        let answer = client.post_bytes(path, body.clone(), self.lease).await;
+        let is_refused = answer.as_ref().is_err_and(|failed| failed.status() == Some(StatusCode::UNAUTHORIZED));
+        let Some(client_now) = is_refused.then(|| client.with_new_token()).flatten() else { return (client, answer) };
+        *lock(&self.client) = client_now.clone();
+        let answer = client_now.post_bytes(path, body, self.lease).await;
+        (client_now, answer)
+    }
+
     /// Joins, to take this many jobs at a time.
     pub(super) async fn join(&self, concurrency: usize) -> Result<(), Trouble> {
         let _one = self.joining.lock().await;
         let mut body = self.terms.clone();
         (body["session"], body["concurrency"]) = (json!(self.session().to_string()), json!(concurrency));
-        let client = lock(&self.client).clone();
         let path = format!("/api/v1/agents/{}/join", segment(&self.name));
         let sent = Instant::now();
-        match client.post_bytes(&path, body.to_string().into(), self.lease).await {
+        let (client, answer) = self.post(&path, body.to_string().into()).await;
+        match answer {
             Ok(_) => {
                 *lock(&self.alive_at) = sent;
                 *lock(&self.hindered_since) = None;

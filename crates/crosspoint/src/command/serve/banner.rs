@@ -9,10 +9,13 @@ use crosspoint_exchange::listed::listed;
 
 use super::listening::Address;
 use crate::config::Config;
-use crate::terminal::render;
+use crate::terminal::{fold, render};
 
 /// The program's name if it is installed.
 const PROGRAM: &str = "crosspoint";
+
+/// Where what is said of a thing begins.
+const INDENT: usize = 10;
 
 /// Most agents, and most callers, that are shown.
 const AGENTS_MAX: usize = 20;
@@ -34,14 +37,13 @@ fn write(
     let version = env!("CARGO_PKG_VERSION");
     writeln!(out, "{bold}crosspoint {version}{bold:#} listens on {bold}{}{bold:#}", address.shown())?;
     if let Some(warning) = address.exposure(is_closed) {
-        writeln!(out, "  {bold}insecure{bold:#} {warning}")?;
+        writeln!(out, "{}", fold::for_stderr(&format!("  {bold}insecure{bold:#} {warning}"), INDENT))?;
     }
     writeln!(out, "  data    {}", config.store.path.display())?;
     if is_closed {
-        writeln!(
-            out,
-            "  tokens  every request needs one, but commands of this user here; crosspoint token list lists them"
-        )?;
+        let tokens =
+            "  tokens  every request needs one, but commands of this user here; crosspoint token list lists them";
+        writeln!(out, "{}", fold::for_stderr(tokens, INDENT))?;
     }
     write_agents(out, engine)?;
     write_callers(out, config)?;
@@ -49,7 +51,7 @@ fn write(
     if sample {
         let input = r#"{"message":"hello"}"#;
         writeln!(out, "\nTry, in another terminal:")?;
-        writeln!(out, "  {} submit slow_echo --input '{input}'{}", program(), server(&url, config))?;
+        writeln!(out, "  {} submit slow_echo --input '{input}'{}", program(), server(&url, config, is_closed))?;
     }
     writeln!(out, "\nCtrl-C stops it.")
 }
@@ -97,11 +99,15 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// Returns the option that names the server. With the default address and data directory, commands find it by
-/// themselves.
-fn server(url: &str, config: &Config) -> String {
+/// themselves. A server that asks for tokens is found through its data directory, where commands of its user need none.
+fn server(url: &str, config: &Config, is_closed: bool) -> String {
     let default = Config::default();
     let is_default = config.server.listen == default.server.listen && config.data == default.data;
-    if is_default { String::new() } else { format!(" --server {}", quoted(url)) }
+    if is_closed && config.data != default.data {
+        let data = std::path::absolute(&config.data).unwrap_or_else(|_| config.data.clone());
+        return format!(" --data {}", quoted(&data.to_string_lossy()));
+    }
+    if is_default || is_closed { String::new() } else { format!(" --server {}", quoted(url)) }
 }
 
 /// Quotes a text as one word of a shell.

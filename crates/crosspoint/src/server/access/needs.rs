@@ -1,6 +1,7 @@
 //! What an operation needs of who asks.
 
 use crosspoint_engine::grant::Role;
+use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 
 /// What an operation needs of who asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,15 @@ impl Needs {
             Needs::Agent => "agent",
             Needs::Either | Needs::Sender => "caller or agent",
             Needs::Admin => "admin",
+        }
+    }
+
+    /// Refuses a token. One that is for something else is told what is needed.
+    pub(super) fn refused(self, claimed: &str, status: TokenStatus) -> Refusal {
+        if status == TokenStatus::WrongScope {
+            Refusal::wrong_scope(claimed, self.name())
+        } else {
+            Refusal::unauthenticated(claimed, status)
         }
     }
 

@@ -70,10 +70,10 @@ impl App {
         self.speaker(who, claimed)?;
         match who {
             Who::Known(Identity { role: Role::Agent(name), .. }) if **name != *claimed => {
-                Err(refused(claimed, TokenStatus::WrongAgent))
+                Err(Refusal::wrong_agent(claimed, name))
             }
             Who::Known(Identity { role: Role::Caller | Role::Admin, .. }) if !is_caller => {
-                Err(refused(claimed, TokenStatus::WrongScope))
+                Err(Refusal::wrong_scope(claimed, "agent"))
             }
             Who::Anyone { .. } | Who::Known(_) | Who::Unknown(_) => Ok(()),
         }

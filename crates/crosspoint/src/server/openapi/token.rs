@@ -30,6 +30,9 @@ struct Rotation {
     /// How long the old token is good beside the new one; not at all where this is missing.
     #[schemars(range(min = 0, max = 31_536_000))]
     overlap_seconds: Option<Nullable<u64>>,
+    /// How long the new token is good. Without it, as long as the old one was made for, counted from now.
+    #[schemars(range(min = 1, max = 3_153_600_000_u64))]
+    expires_seconds: Option<Nullable<u64>>,
 }
 
 /// What is known of a token.
@@ -41,11 +44,14 @@ struct Token {
     role: String,
     /// The agent whose token it is.
     agent: Nullable<String>,
-    /// When it was made; not known of one of the configuration.
+    /// Whether it is good at the time of asking.
+    #[schemars(extend("enum" = ["good", "expired", "revoked"]))]
+    state: String,
+    /// When it was made, or replaced last; not known of one of the configuration.
     created_at: Nullable<When>,
     expires_at: Nullable<When>,
     revoked_at: Nullable<When>,
-    /// Until when the token before it is good.
+    /// Until when the token before it is good, too; `null` once that is over.
     former_until: Nullable<When>,
     /// Whether it is in a file that the configuration names, and so is neither replaced nor revoked here.
     configured: bool,
@@ -82,9 +88,13 @@ pub(super) fn operations() -> Vec<Operation> {
         of_token(Operation::post("/api/v1/tokens/{name}/revoke", "revoke_token", TOKENS, "Make a token useless"))
             .answers::<Token>(200, "The token as it is now."),
         of_token(Operation::post("/api/v1/tokens/{name}/rotate", "rotate_token", TOKENS, "Replace a token"))
+            .describe(
+                "The answer alone has the new token. A token that has expired is renewed; one that was revoked is not. \
+                 Only the token that is replaced stays good for the overlap: one from before it is useless at once.",
+            )
             .body_if_any::<Rotation>(
-                "How long the old token is good beside the new one.",
-                json!({ "overlap_seconds": 3_600 }),
+                "How long the old token is good beside the new one, and how long the new one is.",
+                json!({ "overlap_seconds": 3_600, "expires_seconds": 7_776_000 }),
             )
             .answers::<MadeToken>(200, "The new token.")
             .refuses(&[409]),

@@ -4,32 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::server::{Server, until};
-use crate::support::tokens::{self, with};
-
-struct Two {
-    server: Server,
-    admin: String,
-    one: String,
-    other: String,
-}
-
-fn two(server: Server) -> Two {
-    let admin = tokens::closed(&server);
-    let (one, other) = (tokens::caller(&server, &admin, "one"), tokens::caller(&server, &admin, "other"));
-    Two { server, admin, one, other }
-}
-
-impl Two {
-    fn get(&self, token: &str, path: &str) -> Value {
-        with(&self.server, Some(token), "GET", path, "").json()
-    }
-
-    fn submit(&self, token: &str, work: &str, input: &Value) -> String {
-        let body = json!({"work": work, "input": input}).to_string();
-        let job = with(&self.server, Some(token), "POST", "/api/v1/jobs", &body).json();
-        job["id"].as_str().unwrap_or_else(|| panic!("{job}")).to_owned()
-    }
-}
+use crate::support::tokens::{Two, with};
 
 /// The bits of an id in which earlier versions wrote the number of the job.
 fn number_in(id: &str) -> u64 {
@@ -39,7 +14,7 @@ fn number_in(id: &str) -> u64 {
 
 #[test]
 fn ids_do_not_tell_how_many_jobs_came_in_between() {
-    let two = two(Server::start());
+    let two = Two::on(Server::start());
     let echo = |token: &str| number_in(&two.submit(token, "echo", &json!({})));
     let mut numbers = vec![echo(&two.one), echo(&two.one)];
     let others: Vec<u64> = (0..50).map(|_| echo(&two.other)).collect();
@@ -53,7 +28,7 @@ fn ids_do_not_tell_how_many_jobs_came_in_between() {
 
 #[test]
 fn a_list_goes_on_by_ids_and_by_none_that_is_made_up() {
-    let two = two(Server::start());
+    let two = Two::on(Server::start());
     let [first, other, last] = [&two.one, &two.other, &two.one].map(|token| two.submit(token, "echo", &json!({})));
     let page = two.get(&two.one, "/api/v1/jobs?limit=1");
     assert_eq!((page["jobs"][0]["id"].as_str(), page["next"].as_str()), (Some(&*last), Some(&*last)), "{page}");
@@ -80,7 +55,7 @@ const ONE_AT_A_TIME: &str = "[server]\ndrain_seconds = 0.1\n[limits]\njobs = 4\n
 
 #[test]
 fn why_work_waits_or_is_refused_does_not_count_that_of_others() {
-    let two = two(Server::configured(ONE_AT_A_TIME));
+    let two = Two::on(Server::configured(ONE_AT_A_TIME));
     let long = json!({"seconds": 3000});
     let busy = two.submit(&two.other, "w", &long);
     let is_running = || two.get(&two.other, &format!("/api/v1/jobs/{busy}"))["state"] == "running";

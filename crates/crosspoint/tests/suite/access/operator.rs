@@ -125,10 +125,11 @@ fn a_server_whose_directory_takes_no_socket_serves_its_address_and_says_so() {
     server.stop();
     fs::create_dir(server.data().join("server.sock")).expect("it can be made");
     server.restart();
-    let told = server.log().lines().filter(|line| line.contains("there is no server.sock")).count();
-    assert_eq!(told, 1, "{}", server.log());
+    // The log is written beside everything else.
+    until("it is said", || server.log().contains("there is no server.sock").then_some(()));
     let done = said(&server, None, &["submit", "echo", "--input", "{}"]);
     assert!(done.starts_with("exit 0\n") && !done.contains("no server runs here"), "{done}");
+    assert_eq!(server.log().matches("there is no server.sock").count(), 1, "{}", server.log());
 }
 
 #[test]

@@ -4,20 +4,10 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::server::{Answer, Server, until};
-use crate::support::tokens::{self, with};
-
-struct Two {
-    server: Server,
-    admin: String,
-    one: String,
-    other: String,
-}
+use crate::support::tokens::{Two, with};
 
 fn two() -> Two {
-    let server = Server::start();
-    let admin = tokens::closed(&server);
-    let (one, other) = (tokens::caller(&server, &admin, "one"), tokens::caller(&server, &admin, "other"));
-    Two { server, admin, one, other }
+    Two::on(Server::start())
 }
 
 /// A request for work at each door: the path, and the document with this id in it.

@@ -54,3 +54,16 @@ fn a_question_is_asked_at_a_terminal_without_a_bar_over_it() {
     let lines: Vec<&str> = said.lines().collect();
     assert!(lines.iter().any(|line| line.trim() == "Who?"), "{said:?}");
 }
+
+#[test]
+fn a_long_hint_is_broken_at_spaces() {
+    let program = assert_cmd::cargo::cargo_bin!("crosspoint");
+    let line = format!("stty cols 50 rows 24; '{}' jobs list --server http://127.0.0.1:1", program.display());
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).stdin(Stdio::null()).env("TERM", "xterm").env("NO_COLOR", "1");
+    let output = script.output().expect("it starts");
+    let said = String::from_utf8(output.stdout).expect("it is UTF-8");
+    let hint: Vec<&str> = said.lines().skip_while(|line| !line.starts_with("hint: ")).map(str::trim_end).collect();
+    assert!(hint.len() > 1 && hint.iter().all(|line| line.len() <= 50), "{said:?}");
+    assert!(hint[1..].iter().all(|line| line.starts_with("      ")), "{said:?}");
+}

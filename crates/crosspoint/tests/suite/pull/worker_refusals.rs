@@ -7,6 +7,7 @@ use crate::support::program::{crosspoint, transcript};
 use crate::support::programs::violations;
 use crate::support::scripted_agent::{After, ScriptedAgent};
 use crate::support::server::{Server, until};
+use crate::support::tokens;
 use crate::support::workers::Worker;
 
 #[test]
@@ -101,4 +102,26 @@ fn while_a_program_takes_its_time_to_end_the_server_is_not_asked_without_pause()
         metrics.lines().find(|line| line.starts_with("crosspoint_http_requests_total") && line.contains("/take"));
     let asked: f64 = line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).expect("a number");
     assert!(asked < 50.0, "a slow machine asks less often still: {asked}");
+}
+
+/// The operator replaces the token of a worker that runs: the worker goes on with the one that is in the file now.
+#[test]
+fn a_worker_whose_token_was_replaced_reads_the_file_again() {
+    let server = Server::start();
+    let admin = tokens::closed(&server);
+    let file = server.data().join("token");
+    let first = tokens::agent(&server, &admin, "dig");
+    std::fs::write(&file, first).expect("it can be written");
+    let worker = Worker::joined(&server, "dig", &[], &["cat"]);
+    let rotate = || {
+        let body = r#"{"overlap_seconds": 3600}"#;
+        let answer = tokens::with(&server, Some(&admin), "POST", "/api/v1/tokens/dig/rotate", body).json();
+        answer["token"].as_str().expect("a token").to_owned()
+    };
+    std::fs::write(&file, rotate()).expect("it can be written");
+    // The first token is useless now, and the second one is the former.
+    rotate();
+    let body = r#"{"work": "dig", "input": {"depth": 3}}"#;
+    let job = tokens::with(&server, Some(&admin), "POST", "/api/v1/jobs?wait=60", body).json();
+    assert_eq!(job["outcome"]["outputs"], json!({"depth": 3}), "{job} {}", worker.said());
 }

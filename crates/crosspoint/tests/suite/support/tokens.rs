@@ -48,6 +48,32 @@ pub(crate) fn private(server: &Server, token: Option<&str>, method: &str, path: 
     Answer::read(&mut BufReader::new(stream)).expect("it answers")
 }
 
+/// A closed server with two callers, and their tokens.
+pub(crate) struct Two {
+    pub(crate) server: Server,
+    pub(crate) admin: String,
+    pub(crate) one: String,
+    pub(crate) other: String,
+}
+
+impl Two {
+    pub(crate) fn on(server: Server) -> Two {
+        let admin = closed(&server);
+        let (one, other) = (caller(&server, &admin, "one"), caller(&server, &admin, "other"));
+        Two { server, admin, one, other }
+    }
+
+    pub(crate) fn get(&self, token: &str, path: &str) -> Value {
+        with(&self.server, Some(token), "GET", path, "").json()
+    }
+
+    pub(crate) fn submit(&self, token: &str, work: &str, input: &Value) -> String {
+        let body = json!({"work": work, "input": input}).to_string();
+        let job = with(&self.server, Some(token), "POST", "/api/v1/jobs", &body).json();
+        job["id"].as_str().unwrap_or_else(|| panic!("{job}")).to_owned()
+    }
+}
+
 impl Server {
     /// Makes a token for admin, with which the tests ask the API from now on. The server has callers with
     /// tokens, so it is made while the server is away.

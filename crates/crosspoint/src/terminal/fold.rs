@@ -1,0 +1,54 @@
+//! Long sentences for people: broken at spaces, so that a narrow terminal does not break them within a word.
+
+use std::io::{self, IsTerminal};
+
+use unicode_width::UnicodeWidthStr;
+
+/// Narrowest terminal for which lines are broken.
+const WIDTH_MIN: usize = 40;
+
+/// Breaks a text that goes to stderr, if that is a terminal. Lines after the first begin with so many spaces.
+pub(crate) fn for_stderr(text: &str, indent: usize) -> String {
+    let width = io::stderr().is_terminal().then(|| terminal_size::terminal_size_of(io::stderr())).flatten();
+    match width.map(|(terminal_size::Width(width), _)| usize::from(width)).filter(|width| *width >= WIDTH_MIN) {
+        Some(width) => fold(text, indent, width),
+        None => text.to_owned(),
+    }
+}
+
+/// Breaks each line into lines of this width. A word that is longer stays whole.
+fn fold(text: &str, indent: usize, width: usize) -> String {
+    let lines: Vec<String> = text.lines().map(|line| fold_line(line, indent, width)).collect();
+    lines.join("\n")
+}
+
+fn fold_line(line: &str, indent: usize, width: usize) -> String {
+    if line.width() <= width {
+        return line.to_owned();
+    }
+    let (mut folded, mut used) = (String::new(), 0);
+    for word in line.split_inclusive(' ') {
+        if used > indent && used + word.trim_end().width() > width {
+            folded.truncate(folded.trim_end().len());
+            folded.push('\n');
+            folded.push_str(&" ".repeat(indent));
+            used = indent;
+        }
+        folded.push_str(word);
+        used += word.width();
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_broken_at_spaces_and_words_stay_whole() {
+        assert_eq!(fold("hint: one two three four", 6, 14), "hint: one two\n      three\n      four");
+        assert_eq!(fold("  short", 2, 20), "  short");
+        assert_eq!(fold("see /a/very/long/path there", 0, 10), "see\n/a/very/long/path\nthere");
+        assert_eq!(fold("  tokens  every request", 10, 17), "  tokens  every\n          request");
+    }
+}
