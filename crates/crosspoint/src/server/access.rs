@@ -293,6 +293,14 @@ impl Who {
         }
     }
 
+    /// Whether the token shows that no agent speaks.
+    pub(super) fn is_no_agent(&self) -> bool {
+        match self {
+            Who::Known(Identity { role: Role::Caller | Role::Admin, .. }) => true,
+            Who::Known(Identity { role: Role::Agent(_), .. }) | Who::Anyone { .. } | Who::Unknown(_) => false,
+        }
+    }
+
     /// Returns the caller whose work alone is listed; `None` if all work is.
     pub(super) fn only(&self) -> Option<Arc<str>> {
         match self {
