@@ -40,7 +40,7 @@ pub(super) async fn submit_job(
     if let Some(report) = mismatch {
         return Err(backend::Unaccepted::<Tracked>::Mismatch(report).refusal(&[]).into());
     }
-    let submitted = app.engine().acting(who.name()).submit(new).await.map_err(|why| app.refuse(why))?;
+    let submitted = app.engine().acting(who.on_record()).submit(new).await.map_err(|why| app.refuse(why))?;
     drop(received);
     let (job, room) = with_text(app.engine(), app.ended(&watch_of(submitted), wait).await).await?;
     // Without a wait the job cannot be called stuck yet: it has only just arrived.
@@ -93,7 +93,8 @@ pub(super) async fn show_document(State(app): State<App>, who: Who, Id(id): Id) 
 
 pub(super) async fn cancel_job(State(app): State<App>, who: Who, Id(id): Id) -> Result<Response, Refused> {
     app.job_for(&who, id).await?;
-    let job = app.engine().acting(who.name()).cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    let job =
+        app.engine().acting(who.on_record()).cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     app.shown(&who, job).await
 }
 
@@ -105,8 +106,12 @@ pub(super) async fn answer_job(
 ) -> Result<Response, Refused> {
     app.job_for(&who, id).await?;
     let answer = submit::answer(&received.bytes)?;
-    let job =
-        app.engine().acting(who.name()).answer(id, answer).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    let job = app
+        .engine()
+        .acting(who.on_record())
+        .answer(id, answer)
+        .await
+        .map_err(|why| denied(&why, Refusal::no_such_job))?;
     app.shown(&who, job).await
 }
 
@@ -122,7 +127,7 @@ pub(super) async fn retry_job(
     app.job_for(&who, id).await?;
     let key = idempotency_key(&headers)?;
     let retried =
-        app.engine().acting(who.name()).retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+        app.engine().acting(who.on_record()).retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     let job = watch_of(retried.map_err(|why| app.refuse(why))?).job();
     Ok(located(StatusCode::ACCEPTED, &job, &Beside::default()))
 }
