@@ -275,11 +275,14 @@ impl App {
     /// Returns a job of which who asks reads content. That is in the audit before it is answered.
     pub(super) async fn read_job(&self, who: &Who, id: JobId, what: &str) -> Result<Watch, Refusal> {
         let watch = self.job_for(who, id).await?;
-        if let Some(name) = who.on_record() {
-            let read = self.engine().read_by(name, id, what).await;
-            read.map_err(|why| denied(&why, Refusal::no_such_job))?;
-        }
+        self.record_reading(who, id, what).await?;
         Ok(watch)
+    }
+
+    /// Writes that who asks reads content of a job.
+    pub(super) async fn record_reading(&self, who: &Who, id: JobId, what: &str) -> Result<(), Refusal> {
+        let Some(name) = who.on_record() else { return Ok(()) };
+        self.engine().read_by(name, id, what).await.map_err(|why| denied(&why, Refusal::no_such_job))
     }
 
     /// Checks that who asks may speak for an agent, by the name in the path.

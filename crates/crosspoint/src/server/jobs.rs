@@ -74,7 +74,8 @@ pub(super) async fn list_jobs(State(app): State<App>, who: Who, uri: Uri) -> Res
     let ahead = who.ahead(Ahead::Left);
     push_array(object.name("jobs"), &page.jobs, |out, job| {
         let beside = Beside { stuck: app.engine().stuck(job, ahead), ..Beside::default() };
-        view::push_job(out, job, &beside, Extent::Listed);
+        let extent = if who.reads_in_lists(job) { Extent::Listed } else { Extent::Bare };
+        view::push_job(out, job, &beside, extent);
     });
     match page.next {
         Some(next) => object.quoted("next", next),
@@ -95,6 +96,8 @@ pub(super) async fn cancel_job(State(app): State<App>, who: Who, Id(id): Id) -> 
     app.job_for(&who, id).await?;
     let job =
         app.engine().acting(who.on_record()).cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    // Also where there was nothing left to cancel, all of the job is shown.
+    app.record_reading(&who, id, "job").await?;
     app.shown(&who, job).await
 }
 

@@ -25,6 +25,8 @@ pub(super) enum Extent {
     Whole,
     /// Without large outcomes.
     Listed,
+    /// Without anything that its caller or its agent said: what is read that way is not on record.
+    Bare,
 }
 
 /// What is shown with a job but is not in the job itself.
@@ -58,7 +60,7 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
     object.text("state", job.phase().name());
     object.plain("attempts", job.attempts);
     object.text("priority", request.priority.name());
-    push_progress(&mut object, job);
+    push_progress(&mut object, job, extent);
     object.quoted("created_at", request.accepted_at);
     object.quoted("updated_at", job.updated_at);
     if let Some(stuck) = &beside.stuck {
@@ -67,7 +69,9 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
         shown.quoted("since", stuck.since);
         shown.close();
     }
-    if let State::Waiting { question, .. } = &job.state {
+    if let State::Waiting { question, .. } = &job.state
+        && extent != Extent::Bare
+    {
         object.raw("question", question.json().bytes());
     }
     if let Some(outcome) = job.outcome() {
@@ -86,14 +90,14 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
     object.close();
 }
 
-fn push_progress(object: &mut Object<'_>, job: &Job) {
+fn push_progress(object: &mut Object<'_>, job: &Job, extent: Extent) {
     let mut shown = object.object("progress");
     let progress = job.progress.as_ref();
     match progress.and_then(|progress| progress.percent) {
         Some(percent) => shown.plain("percent", percent),
         None => shown.raw("percent", b"null"),
     }
-    match progress.and_then(|progress| progress.step.as_ref()) {
+    match progress.and_then(|progress| progress.step.as_ref()).filter(|_| extent != Extent::Bare) {
         Some(step) => shown.raw("step", step.bytes()),
         None => shown.raw("step", b"null"),
     }

@@ -63,6 +63,16 @@ impl Who {
         }
     }
 
+    /// Whether lists show content of the work: to its own caller, and where nothing is on record. A list does not say
+    /// which of it was read, so whoever administers a server sees content of one job at a time.
+    pub(in crate::server) fn reads_in_lists(&self, job: &Job) -> bool {
+        match self {
+            Who::Anyone { is_recorded, .. } => !is_recorded,
+            Who::Known(identity) => *job.request.caller == *identity.name,
+            Who::Unknown(_) => false,
+        }
+    }
+
     /// Whether the token shows that no agent speaks.
     pub(in crate::server) fn is_no_agent(&self) -> bool {
         match self {

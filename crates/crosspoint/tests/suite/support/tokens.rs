@@ -48,6 +48,13 @@ pub(crate) fn private(server: &Server, token: Option<&str>, method: &str, path: 
     Answer::read(&mut BufReader::new(stream)).expect("it answers")
 }
 
+/// The entries of the audit, as they are exported.
+pub(crate) fn audit(server: &Server) -> Vec<Value> {
+    let text = stdout(crosspoint(&["store", "export", "--audit", "--data"]).arg(server.data()));
+    let lines = text.lines().map(|line| serde_json::from_str(line).expect("it is JSON"));
+    lines.filter(|line: &Value| line["kind"] == "audit").collect()
+}
+
 impl Server {
     /// Makes a token for admin, with which the tests ask the API from now on. The server has callers with
     /// tokens, so it is made while the server is away.
