@@ -6,14 +6,14 @@ use std::time::Duration;
 use crosspoint_contracts::time::Time;
 
 use super::{Batch, Core, Reply};
-use crate::grant::{Digest, Former, GRANTS_MAX, Grant, Grants};
+use crate::grant::{Digest, Former, GRANTS_MAX, Grant, Grants, Unusable};
 
 /// A command about grants.
 #[derive(Clone, Debug)]
 pub enum GrantCommand {
     /// Create a grant. It is created now, and expires as long afterwards as its two times are apart.
     Create(Arc<Grant>),
-    /// Revoke the grant with this name. A grant that was revoked before stays so.
+    /// Revoke the grant with this name. One that was revoked before stays so, which is no change.
     Revoke(Arc<str>),
     /// Replace the token of a grant that is usable.
     Rotate {
@@ -38,7 +38,7 @@ impl Core {
             GrantCommand::Revoke(name) => {
                 let Some(known) = self.grants.get(name) else { return Reply::NoSuchGrant };
                 if known.revoked_at.is_some() {
-                    return Reply::Grant(known.clone());
+                    return Reply::Unusable(Unusable::Revoked);
                 }
                 let grant = Grant { revoked_at: Some(now), ..(**known).clone() };
                 self.write_grant(grant, batch)
