@@ -34,6 +34,7 @@ use crosspoint_engine::wall_clock;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 use crosspoint_http::Refused;
 use crosspoint_http::limit::{CallerKey, Peer};
+use crosspoint_http::request_log::TokenName;
 
 pub(crate) use self::needs::Needs;
 pub(super) use self::who::{Identity, Who};
@@ -101,6 +102,12 @@ impl Access {
         let digest = self.engine.digest(token);
         let grant = grants.judge(&digest, wall_clock::now())?;
         Ok((Identity { name: grant.name.clone(), role: grant.role.clone() }, Some(digest)))
+    }
+
+    /// Returns the name of the token that came with a request, if it is a good one.
+    fn name_in(&self, headers: &HeaderMap) -> Option<Arc<str>> {
+        let token = presented(headers).ok().flatten()?;
+        self.owner_of(token).ok().map(|(identity, _)| identity.name)
     }
 
     /// Decides about a request.
@@ -202,17 +209,30 @@ pub(super) async fn check(State(app): State<App>, path: MatchedPath, mut request
     match app.who(needs, &request) {
         Ok(Admitted { who, digest }) => {
             request.extensions_mut().insert(who.caller());
-            if let Some(name) = who.name() {
+            let name = who.name().cloned();
+            if let Some(name) = &name {
                 request.extensions_mut().insert(CallerKey(key_of(name)));
             }
             request.extensions_mut().insert(who);
-            match digest {
+            let response = match digest {
                 Some(digest) => revocation::answer(app.engine(), digest, next.run(request)).await,
                 None => next.run(request).await,
-            }
+            };
+            signed(response, name)
         }
-        Err(refusal) => Refused::from(refusal).into_response(),
+        Err(refusal) => {
+            let name = app.access().name_in(request.headers());
+            signed(Refused::from(refusal).into_response(), name)
+        }
     }
+}
+
+/// Returns an answer with the name of the token that was shown, for the log.
+fn signed(mut response: Response, name: Option<Arc<str>>) -> Response {
+    if let Some(name) = name {
+        response.extensions_mut().insert(TokenName(name));
+    }
+    response
 }
 
 /// Returns the number by which the holder of a token is counted.

@@ -152,6 +152,33 @@ fn an_agent_speaks_for_itself_alone() {
 }
 
 #[test]
+fn the_log_says_from_where_and_with_whose_token_a_refused_request_came() {
+    let server = Server::with("", &["--log-format", "json"]);
+    let admin = tokens::closed(&server);
+    let planner = tokens::caller(&server, &admin, "planner");
+    assert_eq!(with(&server, None, "GET", "/api/v1/jobs", "").status, 401);
+    assert_eq!(with(&server, Some("wrong"), "GET", "/api/v1/jobs", "").status, 401);
+    assert_eq!(with(&server, Some(&planner), "GET", "/api/v1/tokens", "").status, 403);
+    assert_eq!(with(&server, Some(&planner), "GET", "/api/v1/jobs", "").status, 200);
+    let lines = || {
+        let log = server.log();
+        assert!(!log.contains(&planner), "a token is in the log");
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let asked = lines.filter(|line| line["message"] == "request" && line["method"] == "GET");
+        let fields = |line: Value| ["path", "status", "from", "token"].map(|name| line[name].clone());
+        Some(asked.map(fields).collect::<Vec<_>>()).filter(|lines| lines.len() == 4)
+    };
+    let (here, jobs, nothing) = (json!("127.0.0.1"), json!("/api/v1/jobs"), Value::Null);
+    let expected = [
+        [jobs.clone(), json!(401), here.clone(), nothing.clone()],
+        [jobs.clone(), json!(401), here.clone(), nothing.clone()],
+        [json!("/api/v1/tokens"), json!(403), here, json!("planner")],
+        [jobs, json!(200), nothing.clone(), nothing],
+    ];
+    assert_eq!(until("all are in the log", lines), expected);
+}
+
+#[test]
 fn a_server_without_tokens_asks_for_none_and_passes_over_those_of_others() {
     let server = Server::start();
     let strange = "Bearer a7f3d8c2e1b9f4a6c8e2d1b3f4a6c8e2";
