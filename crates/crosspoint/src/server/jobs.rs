@@ -73,7 +73,7 @@ pub(super) async fn list_jobs(State(app): State<App>, who: Who, uri: Uri) -> Res
     let mut object = Object::open(&mut out);
     let ahead = who.ahead(Ahead::Left);
     push_array(object.name("jobs"), &page.jobs, |out, job| {
-        let beside = Beside { stuck: app.engine().stuck(job, ahead), ..Beside::default() };
+        let beside = Beside { stuck: app.engine().stuck(job, ahead), has_caller: who.sees_all(), ..Beside::default() };
         let extent = if who.reads_in_lists(job) { Extent::Listed } else { Extent::Bare };
         view::push_job(out, job, &beside, extent);
     });
@@ -132,7 +132,7 @@ pub(super) async fn retry_job(
     let retried =
         app.engine().acting(who.on_record()).retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     let job = watch_of(retried.map_err(|why| app.refuse(why))?).job();
-    Ok(located(StatusCode::ACCEPTED, &job, &Beside::default()))
+    Ok(located(StatusCode::ACCEPTED, &job, &Beside { has_caller: who.sees_all(), ..Beside::default() }))
 }
 
 /// A repeat is answered like the first request.
@@ -174,7 +174,8 @@ impl App {
         let (job, room) = with_text(self.engine(), job).await?;
         let violations = self.violations(&job).await?;
         let owed = self.deliveries().owed(&job).await.map_err(|error| fault(&error))?;
-        let beside = Beside { stuck: self.engine().stuck(&job, who.ahead(Ahead::Counted)), owed, violations };
+        let stuck = self.engine().stuck(&job, who.ahead(Ahead::Counted));
+        let beside = Beside { stuck, has_caller: who.sees_all(), owed, violations };
         Ok(held(response(StatusCode::OK, view::job(&job, &beside)), room))
     }
 }

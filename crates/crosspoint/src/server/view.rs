@@ -33,6 +33,8 @@ pub(super) enum Extent {
 #[derive(Default)]
 pub(crate) struct Beside {
     pub(crate) stuck: Option<Stuck>,
+    /// Whether it is shown whose job it is.
+    pub(crate) has_caller: bool,
     /// Who is owed its outcome.
     pub(crate) owed: Option<OwedJob>,
     pub(crate) violations: Vec<Found>,
@@ -54,6 +56,9 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
         object.quoted("parent", parent);
     }
     object.text("request_id", &request.request_id);
+    if beside.has_caller && !request.caller.is_empty() {
+        object.text("caller", &request.caller);
+    }
     object.text("door", request.door.name());
     object.text("work", &request.work);
     object.text_or_null("agent", job.agent.as_deref().or(request.pinned.as_deref()));

@@ -90,9 +90,14 @@ impl Who {
         }
     }
 
+    /// Whether all work is seen, whosesoever it is.
+    pub(in crate::server) fn sees_all(&self) -> bool {
+        self.only().is_none()
+    }
+
     /// Returns what may be said of other jobs: nothing to those who see their own work alone.
     pub(in crate::server) fn ahead(&self, of: Ahead) -> Ahead {
-        if self.only().is_some() { Ahead::Hidden } else { of }
+        if self.sees_all() { of } else { Ahead::Hidden }
     }
 
     /// Returns the name for acts that are on record while the server is open, too.

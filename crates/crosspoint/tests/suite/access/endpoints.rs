@@ -152,6 +152,42 @@ fn an_agent_speaks_for_itself_alone() {
 }
 
 #[test]
+fn messages_are_taken_from_senders_of_their_scope() {
+    let (server, tokens) = server();
+    let code =
+        json!({"agent_id": "worker", "agent_type": "code", "supported_versions": ["1.0"], "work_types": ["dig"]});
+    let message = |kind: &str, payload: Value| {
+        let id = "550e8400-e29b-41d4-a716-446655440000";
+        let message = json!({
+            "protocol_version": "1.0", "message_id": id, "from_agent": "code", "to_agent": "orchestrator",
+            "timestamp": "2026-01-19T04:21:04Z", "trace_id": id, "request_id": id, "type": kind, "payload": payload,
+        });
+        message.to_string()
+    };
+    let task = "550e8400-e29b-41d4-a716-446655440001";
+    let step = json!({"number": 1, "name": "dig", "output": ""});
+    let status = json!({"task_id": task, "status": "running", "progress_percent": 1, "step": step});
+    let result = json!({"task_id": task, "status": "success", "exit_code": 0, "output": ""});
+    let beat = json!({"agent_id": "worker", "status": "healthy"});
+    let work = json!({"task_id": task, "work_type": "echo", "parameters": {}, "hints": {}});
+    for (method, path, body) in [
+        ("POST", "/api/agent/register", code.to_string()),
+        ("GET", "/api/agent/messages?agent=worker", String::new()),
+        ("POST", "/api/agent/message", message("work_status", beat)),
+        ("POST", "/api/agent/message", message("work_status", status)),
+        ("POST", "/api/agent/message", message("work_result", result)),
+    ] {
+        for token in [&tokens.caller, &tokens.admin] {
+            let answer = with(&server, Some(token), method, path, &body);
+            assert!(answer.status == 403 && is_refusal(&answer), "{method} {path} {body}: {answer:?}");
+        }
+    }
+    // An agent that asks for work is the wrong sender of it (MSG-13.5).
+    let answer = with(&server, Some(&tokens.agent), "POST", "/api/agent/message", &message("work_request", work));
+    assert!(answer.status == 401 && answer.text().contains("wrong_agent"), "{answer:?}");
+}
+
+#[test]
 fn the_log_says_from_where_and_with_whose_token_a_refused_request_came() {
     let server = Server::with("", &["--log-format", "json"]);
     let admin = tokens::closed(&server);

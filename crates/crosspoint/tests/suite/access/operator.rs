@@ -102,6 +102,28 @@ fn what_is_done_there_without_a_token_is_on_record_as_that() {
     assert_eq!(made, [by("no token", "ops"), by("no token", "one"), by("ops", "two")]);
 }
 
+#[test]
+fn those_who_see_all_work_see_whose_it_is() {
+    let server = Server::start();
+    let admin = tokens::closed(&server);
+    let one = tokens::caller(&server, &admin, "one");
+    let body = json!({"work": "echo", "input": {}}).to_string();
+    let job = with(&server, Some(&one), "POST", "/api/v1/jobs?wait=60", &body).json();
+    let id = job["id"].as_str().expect("an id");
+    let path = format!("/api/v1/jobs/{id}");
+    let listed = |page: Value| page["jobs"][0]["caller"].clone();
+    for token in [None, Some(admin.as_str())] {
+        assert_eq!(private(&server, token, "GET", &path, "").json()["caller"], "one");
+        assert_eq!(listed(private(&server, token, "GET", "/api/v1/jobs", "").json()), "one");
+    }
+    for shown in [job.clone(), with(&server, Some(&one), "GET", &path, "").json()] {
+        assert_eq!(shown["caller"], Value::Null, "{shown}");
+    }
+    assert_eq!(listed(with(&server, Some(&one), "GET", "/api/v1/jobs", "").json()), Value::Null);
+    let shown = said(&server, None, &["jobs", "show", id]);
+    assert!(shown.lines().any(|line| line.split_whitespace().eq(["caller", "one"])), "{shown}");
+}
+
 /// Does over the socket, without a token, whatever can be done there, to work of this caller.
 fn do_everything(server: &Server, token: Option<&str>) {
     let post = |path: &str, body: &Value| {
