@@ -1,8 +1,9 @@
 //! The audit: who did what, and when.
 //!
 //! An entry is written in the commit of the act itself, so that there is neither an act without its entry nor an entry
-//! without its act. It holds ids and names, never content. An act that is refused leaves no entry, and neither does one
-//! without a named holder of a token. Entries are appended, never changed, and removed only when they are old enough.
+//! without its act. It holds ids and names, never content. An act that is refused or changes nothing leaves no entry,
+//! and neither does one of which it is not said who did it, as where nobody has a token. Entries are appended, never
+//! changed, and removed only when they are old enough.
 
 #[cfg(test)]
 mod tests;
@@ -22,10 +23,12 @@ use crate::machine::Event;
 /// How long entries are kept where nothing else is configured.
 pub const AGE_DEFAULT: Duration = Duration::from_secs(365 * 86_400);
 
-/// How long a reader may go on reading the same job before that is written again.
+/// How long a reader may go on reading the same job, or a caller repeating the same request, before that is written
+/// again.
 pub const READ_AGAIN: Duration = Duration::from_secs(600);
 
-/// Most readings that are remembered: a reading that is forgotten is written again, which does no harm.
+/// Most readings and repeats that are remembered. One that is forgotten is written again: nothing is missing then, and
+/// whoever has those of others forgotten has as many entries written in their own name.
 const READINGS_MAX: usize = 10_000;
 
 /// Something that is audited.
@@ -227,30 +230,33 @@ fn of_grant(command: &GrantCommand) -> Act {
     }
 }
 
-/// Who has read which job lately, so that a reader that asks every second does not fill the audit.
+/// Something that is done again and again, as reading: who does it, what, and to which job.
+pub type Habit = (Arc<str>, Act, JobId);
+
+/// Who has read which job lately, or repeated its request, so that one that asks every second does not fill the audit.
 #[derive(Debug, Default)]
 pub struct Readings {
-    known: BTreeSet<(Arc<str>, JobId)>,
-    /// The same readings, in the order in which they were written.
-    order: VecDeque<(Time, Arc<str>, JobId)>,
+    known: BTreeSet<Habit>,
+    /// The same, in the order in which they were written.
+    order: VecDeque<(Time, Habit)>,
 }
 
 impl Readings {
-    /// Whether it is written already that this reader has read this job lately.
-    pub fn is_known(&mut self, who: &Arc<str>, job: JobId, now: Time) -> bool {
+    /// Whether it is written already that this was done lately.
+    pub fn is_known(&mut self, habit: &Habit, now: Time) -> bool {
         // A reading in the future is one from before the clock was set back, and it is not known how long ago it was.
-        while let Some((at, ..)) = self.order.front()
+        while let Some((at, _)) = self.order.front()
             && (self.order.len() > READINGS_MAX || *at > now || now.since(*at) >= READ_AGAIN)
         {
             self.forget_first();
         }
-        self.known.contains(&(who.clone(), job))
+        self.known.contains(habit)
     }
 
     /// Notes that it is written.
-    pub fn note(&mut self, who: &Arc<str>, job: JobId, now: Time) {
-        if self.known.insert((who.clone(), job)) {
-            self.order.push_back((now, who.clone(), job));
+    pub fn note(&mut self, habit: Habit, now: Time) {
+        if self.known.insert(habit.clone()) {
+            self.order.push_back((now, habit));
         }
         if self.order.len() > READINGS_MAX {
             self.forget_first();
@@ -258,8 +264,8 @@ impl Readings {
     }
 
     fn forget_first(&mut self) {
-        if let Some((_, who, job)) = self.order.pop_front() {
-            self.known.remove(&(who, job));
+        if let Some((_, habit)) = self.order.pop_front() {
+            self.known.remove(&habit);
         }
     }
 }

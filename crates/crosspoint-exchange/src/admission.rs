@@ -25,7 +25,11 @@ pub const NAME_BYTES_MAX: usize = 512;
 
 /// The owner of a job: request keys of two callers never clash.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Caller(Arc<str>);
+pub struct Caller {
+    name: Arc<str>,
+    /// Who is named in the record of what is done, where that is not the owner.
+    recorded: Option<Arc<str>>,
+}
 
 impl Caller {
     /// Without tokens all requests come from the same caller.
@@ -35,18 +39,28 @@ impl Caller {
 
     /// The caller of this name, which its token shows.
     pub fn named(name: Arc<str>) -> Caller {
-        Caller(name)
+        Caller { name, recorded: None }
+    }
+
+    /// The same owner of jobs, whose acts are on record as done by this one.
+    pub fn recorded_as(self, who: Arc<str>) -> Caller {
+        Caller { recorded: Some(who), ..self }
+    }
+
+    /// Returns who is named in the record of what this caller does: whoever acts, whatever job it is done to.
+    pub fn on_record(&self) -> Option<&Arc<str>> {
+        self.recorded.as_ref().or_else(|| Some(&self.name).filter(|name| !name.is_empty()))
     }
 
     /// Returns the caller's name; empty where there are no tokens.
     pub fn name(&self) -> &str {
-        &self.0
+        &self.name
     }
 }
 
 impl From<Caller> for Arc<str> {
     fn from(caller: Caller) -> Arc<str> {
-        caller.0
+        caller.name
     }
 }
 
@@ -72,6 +86,7 @@ pub struct Headers {
 /// A request that was read and can be submitted.
 pub struct Reading {
     incoming: Incoming,
+    caller: Caller,
     contract: Contract,
     document: Bytes,
     /// The work that is meant, where the caller says it beside the document.
@@ -95,22 +110,23 @@ pub struct Admitted<J> {
 /// Reads a request. A refusal lists all mistakes at once.
 pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Reading, Refusal> {
     let (meant, wait, agent_types) = (headers.work.clone(), headers.wait, headers.agent_types.clone());
+    let caller = headers.caller.clone();
     let incoming = read_incoming(contract, document, headers);
     let incoming = incoming.map_err(|refusal| about(refusal, contract, document, &agent_types))?;
-    Ok(Reading { incoming, contract, document: document.clone(), meant, wait, agent_types })
+    Ok(Reading { incoming, caller, contract, document: document.clone(), meant, wait, agent_types })
 }
 
 /// Makes a job of a request that was read, or finds the job that it repeats.
 pub async fn submit<B: Backend>(backend: &B, reading: Reading) -> Result<Admitted<B::Job>, Refusal> {
-    let Reading { incoming, contract, document, meant, wait, agent_types } = reading;
+    let Reading { incoming, caller, contract, document, meant, wait, agent_types } = reading;
     let exchange = contract.exchange();
     let warnings = incoming.warnings();
     let Incoming { new, is_translated, .. } = incoming;
     let (request_id, work) = (new.request_id.clone().unwrap_or_default(), new.work.clone());
     let submitted = if exchange.work_may_name_agent {
-        submit_led(backend, exchange, new, meant.as_deref()).await
+        submit_led((backend, &caller), exchange, new, meant.as_deref()).await
     } else {
-        backend.submit(new).await
+        backend.submit(&caller, new).await
     };
     let submitted = submitted.map_err(|why| {
         let refusal = unaccepted::<B>(&backend.agents(), exchange, why, &work, meant.is_some());
@@ -310,7 +326,7 @@ fn unknown_name(agents: &[Agent], exchange: &Exchange, name: &str, was_meant: bo
 
 /// Makes a job of a request whose work may be the name of an agent, or finds the job that it repeats.
 async fn submit_led<B: Backend>(
-    backend: &B,
+    (backend, caller): (&B, &Caller),
     exchange: &Exchange,
     mut new: NewJob,
     meant: Option<&str>,
@@ -320,7 +336,7 @@ async fn submit_led<B: Backend>(
         new.work = work.into();
     }
     lead(&backend.agents(), &mut new);
-    let submitted = backend.submit(new.clone()).await;
+    let submitted = backend.submit(caller, new.clone()).await;
     let known = match &submitted {
         Ok(Submitted::Repeat(job)) | Err(Unaccepted::Conflict(job)) => job.clone(),
         Ok(Submitted::New(_)) | Err(_) => return submitted,
@@ -336,7 +352,7 @@ async fn submit_led<B: Backend>(
         // A name may lead elsewhere now than it did when the job was made. That is no other request.
         Err(Unaccepted::Conflict(_)) if is_same_name => {
             new.work = work;
-            backend.submit(new).await
+            backend.submit(caller, new).await
         }
         // And two agents that take the same work are two names.
         Ok(Submitted::Repeat(_)) if !is_same_name && !is_led_alike => Err(Unaccepted::Conflict(known)),

@@ -24,8 +24,12 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// The room that a long answer takes in memory. It is to be kept until the answer is sent.
     type Room: Send + Unpin + 'static;
 
-    /// Takes new work, or finds the job that has the same request key. When it returns, the job is durable.
-    fn submit(&self, new: NewJob) -> impl Future<Output = Result<Submitted<Self::Job>, Unaccepted<Self::Job>>> + Send;
+    /// Takes new work of a caller, or finds the job that has the same request key. When it returns, the job is durable.
+    fn submit(
+        &self,
+        caller: &Caller,
+        new: NewJob,
+    ) -> impl Future<Output = Result<Submitted<Self::Job>, Unaccepted<Self::Job>>> + Send;
 
     /// Finds the job that a caller knows by this id.
     fn find(
@@ -40,11 +44,12 @@ pub trait Backend: Clone + Send + Sync + 'static {
         None
     }
 
-    /// Answers the question that a job waits with.
-    fn answer(&self, job: &Self::Job, answer: Body) -> impl Future<Output = Result<(), Denied>> + Send;
+    /// Answers the question that a job waits with. `caller` does it, whose job it may be or not.
+    fn answer(&self, caller: &Caller, job: &Self::Job, answer: Body)
+    -> impl Future<Output = Result<(), Denied>> + Send;
 
-    /// Stops a job.
-    fn cancel(&self, job: &Self::Job) -> impl Future<Output = Result<(), Denied>> + Send;
+    /// Stops a job. `caller` does it, whose job it may be or not.
+    fn cancel(&self, caller: &Caller, job: &Self::Job) -> impl Future<Output = Result<(), Denied>> + Send;
 
     /// Returns the document that a job came as; `None` if it cannot be read.
     fn document(&self, job: &Self::Job) -> impl Future<Output = Option<Block>> + Send;

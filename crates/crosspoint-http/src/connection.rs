@@ -243,7 +243,7 @@ async fn answer(
     mut request: Request<Incoming>,
 ) -> Response {
     past.used.store(true, Ordering::Relaxed);
-    let record = Record::begin(request.method(), request.uri());
+    let record = Record::begin(request.method(), request.uri(), from.peer);
     let route = site.tally().route(request.method(), request.uri().path());
     let door = site.contract_at(request.uri().path());
     let has_body = !request.body().is_end_stream();

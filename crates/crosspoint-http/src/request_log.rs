@@ -1,13 +1,17 @@
 //! One log line per request: ids first, never content.
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::http::header::LOCATION;
-use axum::http::{Method, Response, Uri};
+use axum::http::{Method, Response, StatusCode, Uri};
 use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::Snapshot;
 use uuid::Uuid;
+
+use crate::limit::Peer;
 
 const JOBS: &str = "/api/v1/jobs/";
 
@@ -36,18 +40,23 @@ impl About {
     }
 }
 
+/// The name of the token that came with a request, where it is known. It is attached to the answer.
+#[derive(Clone, Debug)]
+pub struct TokenName(pub Arc<str>);
+
 /// What is known of a request before it is answered.
 pub(crate) struct Record {
     method: Method,
     uri: Uri,
+    from: Peer,
     began: Instant,
 }
 
 impl Record {
     /// Begins a record; `None` if the log does not want it.
-    pub(crate) fn begin(method: &Method, uri: &Uri) -> Option<Record> {
+    pub(crate) fn begin(method: &Method, uri: &Uri, from: Peer) -> Option<Record> {
         let wanted = tracing::enabled!(tracing::Level::INFO);
-        wanted.then(|| Record { method: method.clone(), uri: uri.clone(), began: Instant::now() })
+        wanted.then(|| Record { method: method.clone(), uri: uri.clone(), from, began: Instant::now() })
     }
 
     pub(crate) fn end<B>(&self, response: &Response<B>) {
@@ -55,6 +64,10 @@ impl Record {
         let path = shortened(self.uri.path());
         let about = response.extensions().get::<About>();
         let job = about.and_then(|about| about.job).or_else(|| location.and_then(job_in)).or_else(|| job_in(path));
+        // Whoever is not let in, or asks too often, can only be helped or stopped if it is known where they are.
+        let is_turned_away = is_turning_away(response.status());
+        let from = Some(self.from).filter(|_| is_turned_away).and_then(address);
+        let token = response.extensions().get::<TokenName>().filter(|_| is_turned_away);
         tracing::info!(
             job = job.map(tracing::field::display),
             request_id = about.map(|about| &*about.request_id),
@@ -62,9 +75,22 @@ impl Record {
             method = shortened(self.method.as_str()),
             path,
             status = response.status().as_u16(),
+            from = from.map(tracing::field::display),
+            token = token.map(|token| &*token.0),
             duration_ms = self.began.elapsed().as_micros() as f64 / 1000.0,
             "request"
         );
+    }
+}
+
+fn is_turning_away(status: StatusCode) -> bool {
+    [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN, StatusCode::TOO_MANY_REQUESTS].contains(&status)
+}
+
+fn address(peer: Peer) -> Option<IpAddr> {
+    match peer {
+        Peer::Address(address) => Some(address.to_canonical()),
+        Peer::Local => None,
     }
 }
 

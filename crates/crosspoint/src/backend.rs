@@ -47,14 +47,13 @@ impl Backend for Orchestrator {
     type Job = Tracked;
     type Room = TextRoom;
 
-    async fn submit(&self, new: NewJob) -> Result<Submitted<Tracked>, Unaccepted<Tracked>> {
+    async fn submit(&self, caller: &Caller, new: NewJob) -> Result<Submitted<Tracked>, Unaccepted<Tracked>> {
         #[cfg(feature = "leaks")]
         crate::leak::document(&new.document.0);
         if let Some(report) = self.mismatch(&new).await? {
             return Err(Unaccepted::Mismatch(report));
         }
-        let by = named(&new.caller).cloned();
-        match self.engine.acting(by.as_ref()).submit(new).await {
+        match self.engine.acting(caller.on_record()).submit(new).await {
             Ok(submitted) => Ok(tracked(submitted)),
             Err(why) => Err(unaccepted(why)),
         }
@@ -77,7 +76,7 @@ impl Backend for Orchestrator {
         let is_seen = |watch: &Watch| caller.name().is_empty() || *watch.job().request.caller == *caller.name();
         let found = found.filter(is_seen).map(Tracked);
         // Whatever is asked for, the answer shows the work.
-        if let (Some(Tracked(watch)), Some(name)) = (&found, named(&Arc::from(caller.name()))) {
+        if let (Some(Tracked(watch)), Some(name)) = (&found, caller.on_record()) {
             let read = self.engine.read_by(name, watch.job().id(), door.name()).await;
             read.map_err(|why| denied(&why, Refusal::no_such_job))?;
         }
@@ -89,20 +88,14 @@ impl Backend for Orchestrator {
         self.engine.find_live(|job| is_theirs(job) && is_meant(&snapshot(job))).map(Tracked)
     }
 
-    async fn answer(&self, job: &Tracked, answer: Body) -> Result<(), Denied> {
-        let of = job.0.job();
-        let acting = self.engine.acting(named(&of.request.caller));
-        acting.answer(of.id(), answer).await.map(drop).map_err(|why| refusal::of_change(&why))
+    async fn answer(&self, caller: &Caller, job: &Tracked, answer: Body) -> Result<(), Denied> {
+        let acting = self.engine.acting(caller.on_record());
+        acting.answer(job.0.job().id(), answer).await.map(drop).map_err(|why| refusal::of_change(&why))
     }
 
-    async fn cancel(&self, job: &Tracked) -> Result<(), Denied> {
-        let of = job.0.job();
-        self.engine
-            .acting(named(&of.request.caller))
-            .cancel(of.id())
-            .await
-            .map(drop)
-            .map_err(|why| refusal::of_change(&why))
+    async fn cancel(&self, caller: &Caller, job: &Tracked) -> Result<(), Denied> {
+        let acting = self.engine.acting(caller.on_record());
+        acting.cancel(job.0.job().id()).await.map(drop).map_err(|why| refusal::of_change(&why))
     }
 
     async fn document(&self, job: &Tracked) -> Option<Block> {
@@ -140,11 +133,6 @@ impl Orchestrator {
         let known = known.map_err(|error| Unaccepted::Refused(fault(&error)))?;
         Ok(Some(report).filter(|_| !known))
     }
-}
-
-/// Returns the caller, if it has shown who it is. At the doors of contracts a caller reaches its own work alone.
-fn named(caller: &Arc<str>) -> Option<&Arc<str>> {
-    Some(caller).filter(|caller| !caller.is_empty())
 }
 
 impl Followed for Tracked {

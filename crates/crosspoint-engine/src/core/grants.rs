@@ -13,7 +13,7 @@ use crate::grant::{Digest, Former, GRANTS_MAX, Grant, Grants, Unusable};
 pub enum GrantCommand {
     /// Create a grant. It is created now, and expires as long afterwards as its two times are apart.
     Create(Arc<Grant>),
-    /// Revoke the grant with this name. A grant that was revoked before stays so.
+    /// Revoke the grant with this name. One that was revoked before stays so, which is no change.
     Revoke(Arc<str>),
     /// Replace the token of a grant that was not revoked. One that has expired is good again.
     Rotate {
@@ -40,7 +40,7 @@ impl Core {
             GrantCommand::Revoke(name) => {
                 let Some(known) = self.grants.get(name) else { return Reply::NoSuchGrant };
                 if known.revoked_at.is_some() {
-                    return Reply::Grant(known.clone());
+                    return Reply::Unusable(Unusable::Revoked);
                 }
                 let grant = Grant { revoked_at: Some(now), ..(**known).clone() };
                 self.write_grant(grant, batch)

@@ -182,7 +182,9 @@ proptest! {
                 Step::Revoke { name } => {
                     let reply = apply(GrantCommand::Revoke(name.to_string().into()));
                     let known = model.known.get_mut(&name);
-                    prop_assert_eq!(matches!(reply, Reply::Grant(_)), known.is_some());
+                    let is_done = known.as_ref().is_some_and(|known| !known.revoked);
+                    prop_assert_eq!(matches!(reply, Reply::Grant(_)), is_done);
+                    prop_assert_eq!(matches!(reply, Reply::NoSuchGrant), known.is_none());
                     known.into_iter().for_each(|known| known.revoked = true);
                 }
                 Step::Time(by) => now += by,

@@ -12,7 +12,7 @@ use super::agent_view::AgentView;
 use super::engine::Engine;
 use super::inbox::{Answer, Turned};
 use super::members::Unjoined;
-use super::published::Watch;
+use super::published::{Watch, lock};
 use super::requests::{Denied, Submitted, Unaccepted};
 use super::same_request::Likeness;
 use crate::audit::{Act, Deed};
@@ -22,6 +22,7 @@ use crate::id::JobId;
 use crate::job::{Job, State};
 use crate::machine::{self, Event};
 use crate::policy::Policy;
+use crate::wall_clock;
 
 /// The engine, in the hands of the holder of a token, who is named in the audit.
 #[derive(Clone, Copy)]
@@ -147,9 +148,9 @@ impl Acting<'_> {
         }
     }
 
-    /// Writes that a request was repeated, if it is known who did.
+    /// Writes that a request was repeated, if it is known who did. Callers that wait may repeat theirs every second.
     async fn note_repeat(self, id: JobId) -> Result<(), Unaccepted> {
-        match self.note(Act::Repeat.to_job(id)).await {
+        match self.note_once(Act::Repeat.to_job(id), id).await {
             Ok(()) => Ok(()),
             Err(Denied::Fault(fault)) => Err(Unaccepted::Fault(fault)),
             Err(Denied::NotTried(fault)) => Err(Unaccepted::NotTried(fault)),
@@ -171,6 +172,20 @@ impl Acting<'_> {
             Ok(Answer::NotTried(fault)) => Err(Denied::NotTried(fault)),
             Err(_) => Err(Denied::Lost),
         }
+    }
+
+    /// The same for what is done to a job again and again: it is written at most once in
+    /// [`audit::READ_AGAIN`](crate::audit::READ_AGAIN).
+    pub(super) async fn note_once(self, deed: Deed, job: JobId) -> Result<(), Denied> {
+        let Some(by) = self.by else { return Ok(()) };
+        let habit = (by.clone(), deed.act, job);
+        if lock(self.engine.readings()).is_known(&habit, wall_clock::now()) {
+            return Ok(());
+        }
+        self.note(deed).await?;
+        // Noted only now: what could not be written is written the next time.
+        lock(self.engine.readings()).note(habit, wall_clock::now());
+        Ok(())
     }
 
     /// Stops a job. A job that was cancelled already stays so.

@@ -13,7 +13,6 @@ use crosspoint_contracts::time::Time;
 use super::acting::Acting;
 use super::engine::Engine;
 use super::inbox::Answer;
-use super::published::lock;
 use super::requests::Denied;
 use crate::audit::{Act, Deed};
 use crate::core::{Command, GrantCommand, Reply};
@@ -158,7 +157,11 @@ impl Engine {
 
     /// Revokes a grant. When it returns, no token of it is good any more, also after a crash.
     pub async fn revoke_token(&self, by: Option<&Arc<str>>, name: &str) -> Result<Arc<Grant>, Ungranted> {
-        self.change_grant(by, GrantCommand::Revoke(name.into())).await
+        match self.change_grant(by, GrantCommand::Revoke(name.into())).await {
+            // It was revoked before: nothing is done, and nothing is on record.
+            Err(Ungranted::Unusable(_)) => self.grants().get(name).cloned().ok_or(Ungranted::NotFound),
+            done => done,
+        }
     }
 
     /// Replaces the token of a grant, and returns the new one. The one before stays good for `overlap`. The new one is
@@ -192,13 +195,7 @@ impl Engine {
     /// Writes that `who` reads content of a job; `what` names the part that is read. When it returns, that is on disk.
     /// The same reader and job are written at most once in [`audit::READ_AGAIN`](crate::audit::READ_AGAIN).
     pub async fn read_by(&self, who: &Arc<str>, job: JobId, what: &str) -> Result<(), Denied> {
-        if lock(self.readings()).is_known(who, job, crate::wall_clock::now()) {
-            return Ok(());
-        }
-        self.by(who).note(Deed { object: Some(what.into()), ..Act::Read.to_job(job) }).await?;
-        // Noted only now: a reading that could not be written is written the next time.
-        lock(self.readings()).note(who, job, crate::wall_clock::now());
-        Ok(())
+        self.by(who).note_once(Deed { object: Some(what.into()), ..Act::Read.to_job(job) }, job).await
     }
 }
 

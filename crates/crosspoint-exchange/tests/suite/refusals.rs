@@ -216,7 +216,7 @@ impl Backend for Closed {
     type Job = Known;
     type Room = ();
 
-    async fn submit(&self, new: NewJob) -> Result<Submitted<Known>, Unaccepted<Known>> {
+    async fn submit(&self, _: &Caller, new: NewJob) -> Result<Submitted<Known>, Unaccepted<Known>> {
         Err((self.0)(new))
     }
 
@@ -224,11 +224,11 @@ impl Backend for Closed {
         Ok(None)
     }
 
-    async fn answer(&self, _: &Known, _: Body) -> Result<(), Denied> {
+    async fn answer(&self, _: &Caller, _: &Known, _: Body) -> Result<(), Denied> {
         Err(Denied::NotFound)
     }
 
-    async fn cancel(&self, _: &Known) -> Result<(), Denied> {
+    async fn cancel(&self, _: &Caller, _: &Known) -> Result<(), Denied> {
         Err(Denied::NotFound)
     }
 

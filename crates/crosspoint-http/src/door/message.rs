@@ -104,7 +104,7 @@ pub async fn cancel_work<B: Backend>(
     }
     let of_task = |id: &String| doors.backend.find_live(DOOR, caller, |job| job.echoes(Home::TaskId, id));
     let Some(job) = found.or_else(|| cancel.task_id.as_ref().and_then(of_task)) else { return Ok(None) };
-    match doors.backend.cancel(&job).await {
+    match doors.backend.cancel(caller, &job).await {
         // Work that has ended stays as it is, and the answer says how it ended.
         Ok(()) | Err(Denied::Ended(_)) => {}
         Err(Denied::NotFound) => return Ok(None),

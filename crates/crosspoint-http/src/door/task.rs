@@ -93,7 +93,7 @@ async fn answer_task<B: Backend>(
     let received = received.map_err(Refusal::from);
     let answer = received.and_then(|received| refused::input(&received.bytes)).map_err(refused::of(&id))?;
     let task = doors.task(&caller.0, &id).await?;
-    doors.backend.answer(&task, answer).await.map_err(|why| refused::denied(why, &id))?;
+    doors.backend.answer(&caller.0, &task, answer).await.map_err(|why| refused::denied(why, &id))?;
     let Whole { now, room } = doors.whole(settled(&task, requested.wait).await).await?;
     let job = B::Job::snapshot(&now);
     Ok(held(requested.answer(status(&job), written(&job, &Beside::default())), room))
@@ -105,7 +105,7 @@ async fn cancel_task<B: Backend>(
     TaskId(id): TaskId,
 ) -> Result<Response, Refused> {
     let task = doors.task(&caller.0, &id).await?;
-    doors.backend.cancel(&task).await.map_err(|why| refused::denied(why, &id))?;
+    doors.backend.cancel(&caller.0, &task).await.map_err(|why| refused::denied(why, &id))?;
     let Whole { now, room } = doors.whole(task.now()).await?;
     Ok(held(response(StatusCode::OK, written(&B::Job::snapshot(&now), &Beside::default())), room))
 }

@@ -14,6 +14,7 @@ pub(crate) struct JobFields {
     pub(crate) id: String,
     pub(crate) parent: Option<String>,
     pub(crate) request_id: String,
+    pub(crate) caller: Option<String>,
     pub(crate) door: String,
     pub(crate) work: String,
     pub(crate) agent: Option<String>,

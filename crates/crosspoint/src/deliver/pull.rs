@@ -1,12 +1,15 @@
 //! Hands messages out to recipients that pull.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
+use crosspoint_engine::runtime::Denied;
 use crosspoint_http::long;
+use futures_util::future::try_join_all;
 
 use super::Deliveries;
 use super::correspondence::Correspondence;
@@ -22,6 +25,8 @@ const TAKE_BYTES_MAX: usize = 8 << 20;
 /// What one pull has so far.
 struct Taken {
     messages: Vec<Bytes>,
+    /// The jobs that the messages are about.
+    jobs: BTreeSet<JobId>,
     bytes: usize,
     max: usize,
     /// Whether there was no room for a message.
@@ -34,8 +39,16 @@ impl Deliveries {
     ///
     /// An acknowledgement is the id of a message, or one of the job (see [`Ids`]). One that is not known,
     /// because the server was started anew, means nothing: the message comes again with the same id.
-    pub(crate) async fn take(&self, recipient: &str, max: usize, until: Instant, acks: &[String]) -> Vec<Bytes> {
-        let Some(to) = self.recipients.get(recipient) else { return Vec::new() };
+    ///
+    /// What is returned is on record as read, if `by` says by whom.
+    pub(crate) async fn take(
+        &self,
+        (recipient, by): (&str, Option<&Arc<str>>),
+        max: usize,
+        until: Instant,
+        acks: &[String],
+    ) -> Result<Vec<Bytes>, Denied> {
+        let Some(to) = self.recipients.get(recipient) else { return Ok(Vec::new()) };
         for ack in acks {
             let ended = to.mailbox().acknowledge(ack);
             for id in ended {
@@ -48,8 +61,11 @@ impl Deliveries {
             news.as_mut().enable();
             let taken = self.gather(to, max).await;
             let wakes_at = to.mailbox().due().map_or(until, |due| due.min(until));
-            if max == 0 || !taken.is_empty() || Instant::now() >= until || self.closing.is_cancelled() {
-                return taken;
+            if max == 0 || !taken.messages.is_empty() || Instant::now() >= until || self.closing.is_cancelled() {
+                // Messages that are not given because this cannot be written come again, like those that got lost.
+                let read = by.into_iter().flat_map(|by| taken.jobs.iter().map(move |id| (by, *id)));
+                try_join_all(read.map(|(by, id)| self.engine.read_by(by, id, "messages"))).await?;
+                return Ok(taken.messages);
             }
             tokio::select! {
                 () = news => {}
@@ -59,11 +75,12 @@ impl Deliveries {
         }
     }
 
-    async fn gather(&self, to: &Arc<Correspondence>, max: usize) -> Vec<Bytes> {
-        let mut taken = Taken { messages: Vec::new(), bytes: 0, max, is_full: max == 0 };
+    async fn gather(&self, to: &Arc<Correspondence>, max: usize) -> Taken {
+        let mut taken = Taken { messages: Vec::new(), jobs: BTreeSet::new(), bytes: 0, max, is_full: max == 0 };
         while !taken.is_full {
             self.fill_mailbox(to).await;
             let Some(id) = to.mailbox().next(Instant::now()) else { break };
+            let before = taken.messages.len();
             match self.look(to, id).await {
                 Look::Gone => to.forget(id),
                 // It comes again later.
@@ -71,9 +88,12 @@ impl Deliveries {
                 Look::Live(job) => self.give_state(to, &job, &mut taken),
                 Look::Ended(job) => self.give_outcome(to, job, &mut taken).await,
             }
+            if taken.messages.len() > before {
+                taken.jobs.insert(id);
+            }
         }
         (0..taken.messages.len()).for_each(|_| to.counts.add(Counted::Pulled));
-        taken.messages
+        taken
     }
 
     fn give_state(&self, to: &Correspondence, job: &Job, taken: &mut Taken) {

@@ -129,3 +129,10 @@ fn recipient(callback: Option<Url>) -> Recipient {
 fn start(place: &Place, callback: Option<Url>, parts: usize) -> Arc<Deliveries> {
     Deliveries::start(place.engine.clone(), vec![recipient(callback)], telling(parts))
 }
+
+impl Deliveries {
+    /// Takes what there is for the recipient of these tests, which shows no token.
+    async fn pulled(&self, max: usize, until: Instant, acks: &[String]) -> Vec<Bytes> {
+        self.take((NAME, None), max, until, acks).await.expect("nothing is to be written")
+    }
+}

@@ -15,56 +15,35 @@
 
 mod needs;
 mod revocation;
+mod who;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Instant;
 
-use axum::extract::{FromRequestParts, MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::AUTHORIZATION;
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use crosspoint_engine::grant::{Digest, Grants, Role, Unusable};
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::Job;
-use crosspoint_engine::runtime::{Ahead, Engine, Watch};
+use crosspoint_engine::runtime::{Engine, Watch};
 use crosspoint_engine::wall_clock;
-use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 use crosspoint_http::Refused;
 use crosspoint_http::body::ToBeRefused;
 use crosspoint_http::limit::{CallerKey, Peer};
+use crosspoint_http::request_log::TokenName;
 
 pub(crate) use self::needs::Needs;
 use self::revocation::Allowed;
+pub(super) use self::who::{Identity, Who};
 use super::App;
 use super::openapi;
 use crate::backend::{denied, fault};
 use crate::config::{Config, Token};
-
-/// Who asks.
-#[derive(Clone, Debug)]
-pub(super) enum Who {
-    /// Anybody: the server is open, or the request is private.
-    Anyone {
-        /// Whether a token came with the request that is not one of this server's.
-        is_strange: bool,
-    },
-    /// The holder of a token.
-    Known(Identity),
-    /// A sender whose token is wrong in this way. Only endpoints that need [`Needs::Sender`] see it, and refuse it.
-    Unknown(TokenStatus),
-}
-
-/// The holder of a token.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Identity {
-    pub(super) name: Arc<str>,
-    pub(super) role: Role,
-}
 
 /// Who may ask for what.
 pub(super) struct Access {
@@ -126,20 +105,29 @@ impl Access {
         Ok((Identity { name: grant.name.clone(), role: grant.role.clone() }, Some(digest)))
     }
 
+    /// Returns the name of the token that came with a request, if it is a good one.
+    fn name_in(&self, headers: &HeaderMap) -> Option<Arc<str>> {
+        let token = presented(headers).ok().flatten()?;
+        self.owner_of(token).ok().map(|(identity, _)| identity.name)
+    }
+
     /// Decides about a request.
     fn admit(&self, needs: Needs, headers: &HeaderMap, way: WayIn) -> Result<Admitted, TokenStatus> {
         if needs == Needs::Nothing {
-            return Ok(Who::Anyone { is_strange: false }.into());
+            return Ok(Who::anyone().into());
         }
         let presented = match presented(headers) {
             Ok(presented) => presented,
             // What others ask for in front of an open server is nothing to us.
-            Err(_) if needs != Needs::Sender && !self.is_closed() => return Ok(anyone(true, way)),
+            Err(_) if needs != Needs::Sender && !self.is_closed() => return Ok(strange(way)),
             Err(status) => return Err(status),
         };
         let Some(token) = presented else {
-            let is_asked = way == WayIn::Open && self.is_closed();
-            return if is_asked { Err(TokenStatus::Missing) } else { Ok(anyone(false, way)) };
+            let is_recorded = self.is_closed();
+            return match way {
+                WayIn::Open if is_recorded => Err(TokenStatus::Missing),
+                WayIn::Open | WayIn::Private => Ok(anyone(Who::Anyone { is_strange: false, is_recorded }, way)),
+            };
         };
         match self.owner_of(token) {
             Ok((identity, digest)) if needs.met_by(&identity.role) => {
@@ -147,7 +135,7 @@ impl Access {
                 Ok(Admitted { who: Who::Known(identity), allowed })
             }
             Ok(_) => Err(TokenStatus::WrongScope),
-            Err(Unusable::Unknown) if !self.is_closed() => Ok(anyone(true, way)),
+            Err(Unusable::Unknown) if !self.is_closed() => Ok(strange(way)),
             Err(unusable) => Err(status_of(unusable)),
         }
     }
@@ -171,12 +159,17 @@ impl From<Who> for Admitted {
 }
 
 /// Lets anybody in, over the network for as long as the server is open.
-fn anyone(is_strange: bool, way: WayIn) -> Admitted {
+fn anyone(who: Who, way: WayIn) -> Admitted {
     let allowed = match way {
         WayIn::Open => Allowed::WhileOpen,
         WayIn::Private => Allowed::Always,
     };
-    Admitted { who: Who::Anyone { is_strange }, allowed }
+    Admitted { who, allowed }
+}
+
+/// Anybody with a token that is nothing to this server.
+fn strange(way: WayIn) -> Admitted {
+    anyone(Who::Anyone { is_strange: true, is_recorded: false }, way)
 }
 
 /// Returns the word of the contracts for why a token is not good.
@@ -232,17 +225,29 @@ pub(super) async fn check(State(app): State<App>, path: MatchedPath, mut request
     match app.who(needs, &request) {
         Ok(Admitted { who, allowed }) => {
             request.extensions_mut().insert(who.caller());
-            if let Some(name) = who.name() {
+            let name = who.name().cloned();
+            if let Some(name) = &name {
                 request.extensions_mut().insert(CallerKey(key_of(name)));
             }
             if let Who::Unknown(status) = who {
                 request.extensions_mut().insert(ToBeRefused(status));
             }
             request.extensions_mut().insert(who);
-            revocation::answer(app.engine(), allowed, next.run(request)).await
+            signed(revocation::answer(app.engine(), allowed, next.run(request)).await, name)
         }
-        Err(refusal) => Refused::from(refusal).into_response(),
+        Err(refusal) => {
+            let name = app.access().name_in(request.headers());
+            signed(Refused::from(refusal).into_response(), name)
+        }
     }
+}
+
+/// Returns an answer with the name of the token that was shown, for the log.
+fn signed(mut response: Response, name: Option<Arc<str>>) -> Response {
+    if let Some(name) = name {
+        response.extensions_mut().insert(TokenName(name));
+    }
+    response
 }
 
 /// Returns the number by which the holder of a token is counted.
@@ -287,61 +292,6 @@ impl App {
     }
 }
 
-impl Who {
-    /// Returns who owns the work that is asked for.
-    pub(super) fn caller(&self) -> Caller {
-        match self {
-            Who::Anyone { .. } | Who::Unknown(_) => Caller::everyone(),
-            Who::Known(identity) => Caller::named(identity.name.clone()),
-        }
-    }
-
-    /// Whether the work may be seen and changed.
-    pub(super) fn sees(&self, job: &Job) -> bool {
-        match self {
-            Who::Anyone { .. } | Who::Known(Identity { role: Role::Admin, .. }) => true,
-            Who::Known(Identity { name, role: Role::Caller }) => *job.request.caller == **name,
-            Who::Known(Identity { role: Role::Agent(_), .. }) | Who::Unknown(_) => false,
-        }
-    }
-
-    /// Returns the caller whose work alone is listed; `None` if all work is.
-    pub(super) fn only(&self) -> Option<Arc<str>> {
-        match self {
-            Who::Anyone { .. } | Who::Known(Identity { role: Role::Admin, .. }) => None,
-            Who::Known(Identity { name, role: Role::Caller | Role::Agent(_) }) => Some(name.clone()),
-            Who::Unknown(_) => Some(Arc::default()),
-        }
-    }
-
-    /// Returns what may be said of other jobs: nothing to those who see their own work alone.
-    pub(super) fn ahead(&self, of: Ahead) -> Ahead {
-        if self.only().is_some() { Ahead::Hidden } else { of }
-    }
-
-    /// Returns the name for acts that are on record while the server is open, too. It has a space, so it is no token's
-    /// name.
-    pub(super) fn name_or_no_token(&self) -> Arc<str> {
-        self.name().cloned().unwrap_or_else(|| "no token".into())
-    }
-
-    /// Returns who is named in the record of what was done.
-    pub(super) fn name(&self) -> Option<&Arc<str>> {
-        match self {
-            Who::Anyone { .. } | Who::Unknown(_) => None,
-            Who::Known(identity) => Some(&identity.name),
-        }
-    }
-}
-
-impl<S: Sync> FromRequestParts<S> for Who {
-    type Rejection = std::convert::Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Who, Self::Rejection> {
-        Ok(parts.extensions.get::<Who>().cloned().unwrap_or(Who::Anyone { is_strange: false }))
-    }
-}
-
 impl App {
     /// Returns a job, if who asks may see it. Otherwise it is as if there were none.
     pub(super) async fn job_for(&self, who: &Who, id: JobId) -> Result<Watch, Refusal> {
@@ -360,11 +310,14 @@ impl App {
     /// Returns a job of which who asks reads content. That is in the audit before it is answered.
     pub(super) async fn read_job(&self, who: &Who, id: JobId, what: &str) -> Result<Watch, Refusal> {
         let watch = self.job_for(who, id).await?;
-        if let Some(name) = who.name() {
-            let read = self.engine().read_by(name, id, what).await;
-            read.map_err(|why| denied(&why, Refusal::no_such_job))?;
-        }
+        self.record_reading(who, id, what).await?;
         Ok(watch)
+    }
+
+    /// Writes that who asks reads content of a job.
+    pub(super) async fn record_reading(&self, who: &Who, id: JobId, what: &str) -> Result<(), Refusal> {
+        let Some(name) = who.on_record() else { return Ok(()) };
+        self.engine().read_by(name, id, what).await.map_err(|why| denied(&why, Refusal::no_such_job))
     }
 
     /// Checks that who asks may speak for an agent, by the name in the path.
@@ -374,8 +327,8 @@ impl App {
             Who::Known(Identity { role: Role::Agent(own), .. }) => return Err(Refusal::wrong_agent(agent, own)),
             Who::Known(Identity { role: Role::Caller | Role::Admin, .. }) => TokenStatus::WrongScope,
             Who::Anyone { .. } if !self.access().has_token(agent) => return Ok(()),
-            Who::Anyone { is_strange: true } => TokenStatus::Unknown,
-            Who::Anyone { is_strange: false } => TokenStatus::Missing,
+            Who::Anyone { is_strange: true, .. } => TokenStatus::Unknown,
+            Who::Anyone { is_strange: false, .. } => TokenStatus::Missing,
             Who::Unknown(status) => *status,
         };
         Err(Needs::Agent.refused(agent, status))

@@ -34,7 +34,7 @@ pub(super) async fn drain_agent(
     received: Received,
 ) -> Result<Response, Refused> {
     let drained = submit::drained(&received.bytes)?;
-    app.shown_agent(app.engine().acting(who.name()).drain(&name, drained).await)
+    app.shown_agent(app.engine().acting(who.on_record()).drain(&name, drained).await)
 }
 
 pub(super) async fn set_breaker(
@@ -44,7 +44,7 @@ pub(super) async fn set_breaker(
     received: Received,
 ) -> Result<Response, Refused> {
     let open = submit::breaker_open(&received.bytes)?;
-    app.shown_agent(app.engine().acting(who.name()).set_breaker(&name, open).await)
+    app.shown_agent(app.engine().acting(who.on_record()).set_breaker(&name, open).await)
 }
 
 impl App {

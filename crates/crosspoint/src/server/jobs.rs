@@ -40,7 +40,7 @@ pub(super) async fn submit_job(
     if let Some(report) = mismatch {
         return Err(backend::Unaccepted::<Tracked>::Mismatch(report).refusal(&[]).into());
     }
-    let submitted = app.engine().acting(who.name()).submit(new).await.map_err(|why| app.refuse(why))?;
+    let submitted = app.engine().acting(who.on_record()).submit(new).await.map_err(|why| app.refuse(why))?;
     drop(received);
     let (job, room) = with_text(app.engine(), app.ended(&watch_of(submitted), wait).await).await?;
     // Without a wait the job cannot be called stuck yet: it has only just arrived.
@@ -73,8 +73,9 @@ pub(super) async fn list_jobs(State(app): State<App>, who: Who, uri: Uri) -> Res
     let mut object = Object::open(&mut out);
     let ahead = who.ahead(Ahead::Left);
     push_array(object.name("jobs"), &page.jobs, |out, job| {
-        let beside = Beside { stuck: app.engine().stuck(job, ahead), ..Beside::default() };
-        view::push_job(out, job, &beside, Extent::Listed);
+        let beside = Beside { stuck: app.engine().stuck(job, ahead), has_caller: who.sees_all(), ..Beside::default() };
+        let extent = if who.reads_in_lists(job) { Extent::Listed } else { Extent::Bare };
+        view::push_job(out, job, &beside, extent);
     });
     match page.next {
         Some(next) => object.quoted("next", next),
@@ -93,7 +94,10 @@ pub(super) async fn show_document(State(app): State<App>, who: Who, Id(id): Id) 
 
 pub(super) async fn cancel_job(State(app): State<App>, who: Who, Id(id): Id) -> Result<Response, Refused> {
     app.job_for(&who, id).await?;
-    let job = app.engine().acting(who.name()).cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    let job =
+        app.engine().acting(who.on_record()).cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    // Also where there was nothing left to cancel, all of the job is shown.
+    app.record_reading(&who, id, "job").await?;
     app.shown(&who, job).await
 }
 
@@ -105,8 +109,12 @@ pub(super) async fn answer_job(
 ) -> Result<Response, Refused> {
     app.job_for(&who, id).await?;
     let answer = submit::answer(&received.bytes)?;
-    let job =
-        app.engine().acting(who.name()).answer(id, answer).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    let job = app
+        .engine()
+        .acting(who.on_record())
+        .answer(id, answer)
+        .await
+        .map_err(|why| denied(&why, Refusal::no_such_job))?;
     app.shown(&who, job).await
 }
 
@@ -122,9 +130,9 @@ pub(super) async fn retry_job(
     app.job_for(&who, id).await?;
     let key = idempotency_key(&headers)?;
     let retried =
-        app.engine().acting(who.name()).retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+        app.engine().acting(who.on_record()).retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
     let job = watch_of(retried.map_err(|why| app.refuse(why))?).job();
-    Ok(located(StatusCode::ACCEPTED, &job, &Beside::default()))
+    Ok(located(StatusCode::ACCEPTED, &job, &Beside { has_caller: who.sees_all(), ..Beside::default() }))
 }
 
 /// A repeat is answered like the first request.
@@ -166,7 +174,8 @@ impl App {
         let (job, room) = with_text(self.engine(), job).await?;
         let violations = self.violations(&job).await?;
         let owed = self.deliveries().owed(&job).await.map_err(|error| fault(&error))?;
-        let beside = Beside { stuck: self.engine().stuck(&job, who.ahead(Ahead::Counted)), owed, violations };
+        let stuck = self.engine().stuck(&job, who.ahead(Ahead::Counted));
+        let beside = Beside { stuck, has_caller: who.sees_all(), owed, violations };
         Ok(held(response(StatusCode::OK, view::job(&job, &beside)), room))
     }
 }

@@ -140,7 +140,7 @@ pub(super) async fn leave_agent(
 }
 
 pub(super) async fn forget_agent(State(app): State<App>, who: Who, Name(name): Name) -> Result<Response, Refused> {
-    let forgotten = app.engine().acting(who.name()).forget(&name).await.map_err(|why| unforgotten(&why))?;
+    let forgotten = app.engine().acting(who.on_record()).forget(&name).await.map_err(|why| unforgotten(&why))?;
     app.queues().tidy(&name);
     app.hub().forget(&name);
     app.shown_agent(Ok(forgotten))

@@ -26,12 +26,16 @@ pub(super) enum Extent {
     Whole,
     /// Without large outcomes.
     Listed,
+    /// Without anything that its caller or its agent said: what is read that way is not on record.
+    Bare,
 }
 
 /// What is shown with a job but is not in the job itself.
 #[derive(Default)]
 pub(crate) struct Beside {
     pub(crate) stuck: Option<Stuck>,
+    /// Whether it is shown whose job it is.
+    pub(crate) has_caller: bool,
     /// Who is owed its outcome.
     pub(crate) owed: Option<OwedJob>,
     pub(crate) violations: Vec<Found>,
@@ -53,13 +57,16 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
         object.quoted("parent", parent);
     }
     object.text("request_id", &request.request_id);
+    if beside.has_caller && !request.caller.is_empty() {
+        object.text("caller", &request.caller);
+    }
     object.text("door", request.door.name());
     object.text("work", &request.work);
     object.text_or_null("agent", job.agent.as_deref().or(request.pinned.as_deref()));
     object.text("state", job.phase().name());
     object.plain("attempts", job.attempts);
     object.text("priority", request.priority.name());
-    push_progress(&mut object, job);
+    push_progress(&mut object, job, extent);
     object.quoted("created_at", request.accepted_at);
     object.quoted("updated_at", job.updated_at);
     if let Some(stuck) = &beside.stuck {
@@ -68,7 +75,9 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
         shown.quoted("since", stuck.since);
         shown.close();
     }
-    if let State::Waiting { question, .. } = &job.state {
+    if let State::Waiting { question, .. } = &job.state
+        && extent != Extent::Bare
+    {
         object.raw("question", question.json().bytes());
     }
     if let Some(outcome) = job.outcome() {
@@ -87,14 +96,14 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
     object.close();
 }
 
-fn push_progress(object: &mut Object<'_>, job: &Job) {
+fn push_progress(object: &mut Object<'_>, job: &Job, extent: Extent) {
     let mut shown = object.object("progress");
     let progress = job.progress.as_ref();
     match progress.and_then(|progress| progress.percent) {
         Some(percent) => shown.plain("percent", percent),
         None => shown.raw("percent", b"null"),
     }
-    match progress.and_then(|progress| progress.step.as_ref()) {
+    match progress.and_then(|progress| progress.step.as_ref()).filter(|_| extent != Extent::Bare) {
         Some(step) => shown.raw("step", step.bytes()),
         None => shown.raw("step", b"null"),
     }

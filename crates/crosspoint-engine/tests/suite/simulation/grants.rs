@@ -133,7 +133,7 @@ impl World {
                 None => ("none", "no such grant"),
                 Some(grant) => {
                     let again = std::mem::replace(&mut grant.revoked, true);
-                    ("grant", if again { "revoked again" } else { "revoked" })
+                    if again { ("unusable", "revoked again") } else { ("grant", "revoked") }
                 }
             },
             GrantCommand::Rotate { name, digest, overlap, expires_in } => {

@@ -19,6 +19,9 @@ pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
     if job.request_id != job.id {
         row(out, "request id", &job.request_id)?;
     }
+    if let Some(caller) = &job.caller {
+        row(out, "caller", caller)?;
+    }
     if let Some(parent) = &job.parent {
         row(out, "repeats", parent)?;
     }

@@ -101,7 +101,7 @@ async fn what_a_recipient_is_owed_that_is_no_longer_configured_is_kept_and_shown
     let standing = deliveries.standings().await.expect("it can be read").remove(0);
     assert_eq!((&*standing.name, standing.is_known, standing.owed), (NAME, false, 2));
     assert!(deliveries.owed(&job).await.expect("it can be read").is_some());
-    assert_eq!(deliveries.take(NAME, 10, Instant::now() + LONG, &[]).await, Vec::<Bytes>::new());
+    assert_eq!(deliveries.pulled(10, Instant::now() + LONG, &[]).await, Vec::<Bytes>::new());
     deliveries.close(Instant::now() + LONG).await;
     place.stop().await;
 }
@@ -116,8 +116,7 @@ async fn a_stop_ends_everything_and_keeps_what_is_owed() {
     deliveries.follow(NAME, place.submit("ask", &json!({})).await);
     there.got(1).await;
     let waiting = deliveries.clone();
-    let pull =
-        tokio::spawn(async move { while !waiting.take(NAME, 10, Instant::now() + LONG, &[]).await.is_empty() {} });
+    let pull = tokio::spawn(async move { while !waiting.pulled(10, Instant::now() + LONG, &[]).await.is_empty() {} });
     let began = Instant::now();
     deliveries.close(began + Duration::from_millis(50)).await;
     pull.await.expect("it ends");

@@ -71,11 +71,11 @@ async fn a_caller_that_pulls_acknowledges_by_any_id() {
         let job = request(&place, "fail", &json!({})).await.ended(Instant::now() + LONG).await;
         assert!(job.outcome().is_some());
         let deliveries = start(&place, None);
-        let messages = deliveries.take(NAME, 10, Instant::now(), &[]).await;
+        let messages = deliveries.pulled(10, Instant::now(), &[]).await;
         let message: Value = serde_json::from_slice(&messages[0]).expect("JSON");
         let own = checked(&message).to_owned();
         let ack = if by == "message_id" { own } else { by.to_owned() };
-        assert_eq!(deliveries.take(NAME, 10, Instant::now(), &[ack]).await.len(), 0);
+        assert_eq!(deliveries.pulled(10, Instant::now(), &[ack]).await.len(), 0);
         assert_eq!(place.owed().await, 0, "{by}");
         deliveries.close(Instant::now() + LONG).await;
         place.stop().await;
@@ -89,7 +89,7 @@ async fn a_long_text_is_told_in_pieces_at_an_address_and_by_pulls() {
     let text = "0123456789abcde\u{e4}".repeat(100_000);
     let job = request(&place, "echo", &json!({ "text": text })).await.ended(Instant::now() + LONG).await;
     let deliveries = start(&place, None);
-    let pulled = deliveries.take(NAME, 100, Instant::now(), &[]).await;
+    let pulled = deliveries.pulled(100, Instant::now(), &[]).await;
     deliveries.close(Instant::now() + LONG).await;
     let deliveries = start(&place, Some(there.url.clone()));
     place.until_owed(0).await;

@@ -5,7 +5,7 @@ use super::*;
 
 async fn pulled(deliveries: &Deliveries, max: usize, acks: &[&str]) -> Vec<Value> {
     let acks: Vec<String> = acks.iter().map(|ack| (*ack).to_owned()).collect();
-    let messages = deliveries.take(NAME, max, Instant::now(), &acks).await;
+    let messages = deliveries.pulled(max, Instant::now(), &acks).await;
     messages.iter().map(|message| serde_json::from_slice(message).expect("JSON")).collect()
 }
 
@@ -42,14 +42,14 @@ async fn a_pull_that_waits_gets_the_states_and_the_outcome() {
     let pull = tokio::spawn(async move {
         let (mut states, mut acks) = (Vec::new(), Vec::new());
         while states.last() != Some(&"completed".to_owned()) {
-            for message in waiting.take(NAME, 10, Instant::now() + LONG, &acks).await {
+            for message in waiting.pulled(10, Instant::now() + LONG, &acks).await {
                 let message: Value = serde_json::from_slice(&message).expect("JSON");
                 let text = |member: &str| message[member].as_str().unwrap_or_default().to_owned();
                 acks.push(text("id"));
                 states.push(text("state"));
             }
         }
-        waiting.take(NAME, 10, Instant::now(), &acks).await;
+        waiting.pulled(10, Instant::now(), &acks).await;
         states
     });
     let watch = place.submit("ask", &json!({})).await;
@@ -89,9 +89,9 @@ async fn an_answer_has_as_many_messages_as_were_asked_for_and_not_too_many_bytes
     let telling = Telling { outcome: Box::new(move |job| vec![big(job)]), ..telling(1) };
     let deliveries = Deliveries::start(place.engine.clone(), vec![recipient(None)], telling);
     for _ in 0..5 {
-        assert_eq!(deliveries.take(NAME, 2, Instant::now(), &[]).await.len(), 1);
+        assert_eq!(deliveries.pulled(2, Instant::now(), &[]).await.len(), 1);
     }
-    assert_eq!(deliveries.take(NAME, 2, Instant::now(), &[]).await.len(), 0);
+    assert_eq!(deliveries.pulled(2, Instant::now(), &[]).await.len(), 0);
     deliveries.close(Instant::now() + LONG).await;
     place.stop().await;
 }

@@ -10,6 +10,7 @@ use crosspoint_exchange::refusal::{Refusal, TokenStatus};
 
 use super::Polling;
 use super::sender::refused;
+use crate::backend::denied;
 use crate::config::Caller;
 use crate::server::App;
 use crate::server::access::{Identity, Who};
@@ -56,7 +57,8 @@ impl App {
         let named = self.callers().iter().find(|caller| caller.name == poll.name);
         App::is_caller(named.ok_or_else(no_such_name)?, who)?;
         let max = usize::try_from(poll.max).unwrap_or(usize::MAX);
-        Ok(self.deliveries().take(&poll.name, max, until, &poll.acks).await)
+        let taken = self.deliveries().take((&poll.name, who.on_record()), max, until, &poll.acks).await;
+        taken.map_err(|why| denied(&why, Refusal::no_such_job))
     }
 
     /// Checks that a pull that claims to come from this caller does (MSG-13).

@@ -59,7 +59,15 @@ impl App {
         if about.is_heartbeat {
             return self.take_heartbeat(who, about.from_agent.as_deref(), &received.bytes);
         }
-        let speaker = self.speaker(who, about.agent_id.as_deref().unwrap_or_default())?;
+        let claimed = about.agent_id.as_deref().unwrap_or_default();
+        let speaker = self.speaker(who, claimed)?;
+        // Callers report about no work. For them none is looked up by its id: the answer would tell which ids there are.
+        if who.is_no_agent() {
+            return match kind == Kind::MessageError {
+                true => self.take_cancel(kind, who, about.from_agent.as_deref(), &received).await,
+                false => Err(refused(claimed, TokenStatus::WrongScope)),
+            };
+        }
         // Deployed agents renew ids: the first that is known counts (MSG-17.2).
         for id in about.ids.iter().filter_map(|id| self.engine().job_id(id)) {
             let job = self.engine().job(id).await.map_err(|error| fault(&error))?;

@@ -55,7 +55,7 @@ impl App {
     pub(super) fn speaker(&self, who: &Who, claimed: &str) -> Result<Option<Arc<MessageAgent>>, Refusal> {
         match who {
             Who::Unknown(status) => Err(refused(claimed, *status)),
-            Who::Anyone { is_strange: true } if self.hub().all_have_tokens() => {
+            Who::Anyone { is_strange: true, .. } if self.hub().all_have_tokens() => {
                 Err(refused(claimed, TokenStatus::Unknown))
             }
             Who::Known(Identity { role: Role::Agent(name), .. }) => Ok(self.hub().agent(name)),
@@ -89,11 +89,11 @@ impl App {
             Who::Unknown(status) => Err(refused(named.unwrap_or_default(), *status)),
             Who::Known(Identity { role: Role::Agent(_), .. }) => Err(Refusal::no_caller(named.unwrap_or_default())),
             Who::Known(Identity { name, role: Role::Caller | Role::Admin }) => {
-                Ok(From { caller: Caller::named(name.clone()), notify: told(name).map(Into::into) })
+                Ok(From { caller: who.caller(), notify: told(name).map(Into::into) })
             }
             Who::Anyone { .. } => {
                 let only = if let [only] = callers { Some(only.name.as_str()) } else { None };
-                Ok(From { caller: Caller::everyone(), notify: named.or(only).map(Into::into) })
+                Ok(From { caller: who.caller(), notify: named.or(only).map(Into::into) })
             }
         }
     }

@@ -68,6 +68,8 @@ pub(super) struct Job {
     parent: Option<Id>,
     /// The caller's id for it; the job's own where the caller gave none.
     request_id: String,
+    /// The name of the token by which it was submitted, for those who see the jobs of all callers.
+    caller: Option<String>,
     /// Where it came in.
     door: DoorName,
     /// The name that routes it.

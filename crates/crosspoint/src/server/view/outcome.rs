@@ -30,8 +30,12 @@ pub(super) fn json(ending: &Ending) -> Body {
 /// Writes an outcome as a member.
 pub(super) fn push(object: &mut Object<'_>, ending: &Ending, extent: Extent) {
     let printed = ending.printed().map_or(0, |printed| printed.bytes());
-    let long =
-        Some(ending.bytes() as u64 + printed).filter(|bytes| extent == Extent::Listed && *bytes > LISTED_BYTES_MAX);
+    let bytes = ending.bytes() as u64 + printed;
+    let long = match extent {
+        Extent::Whole => None,
+        Extent::Listed => Some(bytes).filter(|bytes| *bytes > LISTED_BYTES_MAX),
+        Extent::Bare => Some(bytes),
+    };
     let mut shown = object.object("outcome");
     match ending.left_out.or(long) {
         Some(bytes) => push_short(&mut shown, ending, bytes),

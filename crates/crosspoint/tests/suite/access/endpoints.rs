@@ -152,6 +152,69 @@ fn an_agent_speaks_for_itself_alone() {
 }
 
 #[test]
+fn messages_are_taken_from_senders_of_their_scope() {
+    let (server, tokens) = server();
+    let code =
+        json!({"agent_id": "worker", "agent_type": "code", "supported_versions": ["1.0"], "work_types": ["dig"]});
+    let message = |kind: &str, payload: Value| {
+        let id = "550e8400-e29b-41d4-a716-446655440000";
+        let message = json!({
+            "protocol_version": "1.0", "message_id": id, "from_agent": "code", "to_agent": "orchestrator",
+            "timestamp": "2026-01-19T04:21:04Z", "trace_id": id, "request_id": id, "type": kind, "payload": payload,
+        });
+        message.to_string()
+    };
+    let task = "550e8400-e29b-41d4-a716-446655440001";
+    let step = json!({"number": 1, "name": "dig", "output": ""});
+    let status = json!({"task_id": task, "status": "running", "progress_percent": 1, "step": step});
+    let result = json!({"task_id": task, "status": "success", "exit_code": 0, "output": ""});
+    let beat = json!({"agent_id": "worker", "status": "healthy"});
+    let work = json!({"task_id": task, "work_type": "echo", "parameters": {}, "hints": {}});
+    for (method, path, body) in [
+        ("POST", "/api/agent/register", code.to_string()),
+        ("GET", "/api/agent/messages?agent=worker", String::new()),
+        ("POST", "/api/agent/message", message("work_status", beat)),
+        ("POST", "/api/agent/message", message("work_status", status)),
+        ("POST", "/api/agent/message", message("work_result", result)),
+    ] {
+        for token in [&tokens.caller, &tokens.admin] {
+            let answer = with(&server, Some(token), method, path, &body);
+            assert!(answer.status == 403 && is_refusal(&answer), "{method} {path} {body}: {answer:?}");
+        }
+    }
+    // An agent that asks for work is the wrong sender of it (MSG-13.5).
+    let answer = with(&server, Some(&tokens.agent), "POST", "/api/agent/message", &message("work_request", work));
+    assert!(answer.status == 401 && answer.text().contains("wrong_agent"), "{answer:?}");
+}
+
+#[test]
+fn the_log_says_from_where_and_with_whose_token_a_refused_request_came() {
+    let server = Server::with("", &["--log-format", "json"]);
+    let admin = tokens::closed(&server);
+    let planner = tokens::caller(&server, &admin, "planner");
+    assert_eq!(with(&server, None, "GET", "/api/v1/jobs", "").status, 401);
+    assert_eq!(with(&server, Some("wrong"), "GET", "/api/v1/jobs", "").status, 401);
+    assert_eq!(with(&server, Some(&planner), "GET", "/api/v1/tokens", "").status, 403);
+    assert_eq!(with(&server, Some(&planner), "GET", "/api/v1/jobs", "").status, 200);
+    let lines = || {
+        let log = server.log();
+        assert!(!log.contains(&planner), "a token is in the log");
+        let lines = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let asked = lines.filter(|line| line["message"] == "request" && line["method"] == "GET");
+        let fields = |line: Value| ["path", "status", "from", "token"].map(|name| line[name].clone());
+        Some(asked.map(fields).collect::<Vec<_>>()).filter(|lines| lines.len() == 4)
+    };
+    let (here, jobs, nothing) = (json!("127.0.0.1"), json!("/api/v1/jobs"), Value::Null);
+    let expected = [
+        [jobs.clone(), json!(401), here.clone(), nothing.clone()],
+        [jobs.clone(), json!(401), here.clone(), nothing.clone()],
+        [json!("/api/v1/tokens"), json!(403), here, json!("planner")],
+        [jobs, json!(200), nothing.clone(), nothing],
+    ];
+    assert_eq!(until("all are in the log", lines), expected);
+}
+
+#[test]
 fn a_server_without_tokens_asks_for_none_and_passes_over_those_of_others() {
     let server = Server::start();
     let strange = "Bearer a7f3d8c2e1b9f4a6c8e2d1b3f4a6c8e2";

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use crate::cli::embedded::{mode, sockets};
-use crate::support::program::{crosspoint, stdout, transcript};
+use crate::support::program::{crosspoint, transcript};
 use crate::support::server::{Server, until};
 use crate::support::tokens::{self, private, with};
 
@@ -96,14 +96,83 @@ fn what_is_done_there_without_a_token_is_on_record_as_that() {
     let admin = tokens::closed(&server);
     assert!(said(&server, None, &["token", "create", "one", "--for", "caller"]).starts_with("exit 0\n"));
     assert!(said(&server, Some(&admin), &["token", "create", "two", "--for", "caller"]).starts_with("exit 0\n"));
-    let text = stdout(crosspoint(&["store", "export", "--audit", "--data"]).arg(server.data()));
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("it is JSON"));
-    let made: Vec<_> = lines
-        .filter(|line| line["kind"] == "audit")
-        .map(|line| (line["who"].clone(), line["object"].clone()))
-        .collect();
+    let made: Vec<_> =
+        tokens::audit(&server).iter().map(|line| (line["who"].clone(), line["object"].clone())).collect();
     let by = |who: &str, object: &str| (json!(who), json!(object));
-    assert_eq!(made, [by("no token", "ops"), by("no token", "one"), by("ops", "two")], "{text}");
+    assert_eq!(made, [by("no token", "ops"), by("no token", "one"), by("ops", "two")]);
+}
+
+#[test]
+fn those_who_see_all_work_see_whose_it_is() {
+    let server = Server::start();
+    let admin = tokens::closed(&server);
+    let one = tokens::caller(&server, &admin, "one");
+    let body = json!({"work": "echo", "input": {}}).to_string();
+    let job = with(&server, Some(&one), "POST", "/api/v1/jobs?wait=60", &body).json();
+    let id = job["id"].as_str().expect("an id");
+    let path = format!("/api/v1/jobs/{id}");
+    let listed = |page: Value| page["jobs"][0]["caller"].clone();
+    for token in [None, Some(admin.as_str())] {
+        assert_eq!(private(&server, token, "GET", &path, "").json()["caller"], "one");
+        assert_eq!(listed(private(&server, token, "GET", "/api/v1/jobs", "").json()), "one");
+    }
+    for shown in [job.clone(), with(&server, Some(&one), "GET", &path, "").json()] {
+        assert_eq!(shown["caller"], Value::Null, "{shown}");
+    }
+    assert_eq!(listed(with(&server, Some(&one), "GET", "/api/v1/jobs", "").json()), Value::Null);
+    let shown = said(&server, None, &["jobs", "show", id]);
+    assert!(shown.lines().any(|line| line.split_whitespace().eq(["caller", "one"])), "{shown}");
+}
+
+/// Does over the socket, without a token, whatever can be done there, to work of this caller.
+fn do_everything(server: &Server, token: Option<&str>) {
+    let post = |path: &str, body: &Value| {
+        let answer = private(server, None, "POST", path, &body.to_string());
+        assert!(answer.status < 300, "{path}: {answer:?}");
+        answer.json()
+    };
+    let ask = |id: &str| {
+        let body = json!({"work": "ask", "input": {"prompt": "why?"}, "request_id": id}).to_string();
+        let job = with(server, token, "POST", "/api/v1/jobs", &body).json();
+        let id = job["id"].as_str().expect("an id").to_owned();
+        until("it asks", || {
+            private(server, None, "GET", "/api/v1/jobs?state=waiting", "").text().contains(&id).then_some(())
+        });
+        id
+    };
+    let [first, second, third] = ["1", "2", "3"].map(ask);
+    post(&format!("/api/v1/jobs/{first}/answer"), &json!({"input": 1}));
+    post(&format!("/tasks/{second}/input"), &json!({"input": 2}));
+    post(&format!("/tasks/{third}/cancel"), &json!({}));
+    assert_eq!(private(server, None, "GET", &format!("/api/v1/jobs/{first}?wait=60"), "").status, 200);
+    post(&format!("/api/v1/jobs/{first}/retry"), &json!({}));
+    post("/api/v1/jobs", &json!({"work": "echo", "input": {}}));
+    post("/tasks", &json!({"id": "t", "type": "echo", "payload": {}}));
+    post("/api/v1/agents/echo/drain", &json!({"drained": true}));
+    post("/api/v1/agents/echo/breaker", &json!({"state": "open"}));
+}
+
+#[test]
+fn every_act_there_without_a_token_is_on_record() {
+    let server = Server::start();
+    let admin = tokens::closed(&server);
+    let one = tokens::caller(&server, &admin, "one");
+    do_everything(&server, Some(&one));
+    let lines = tokens::audit(&server);
+    let did = |who: &str| {
+        let of_them = lines.iter().filter(|line| line["who"] == who);
+        of_them.filter_map(|line| line["act"].as_str()).collect::<Vec<&str>>()
+    };
+    assert_eq!(did("one"), ["submit"; 3], "what others did is not on record as the caller's: {lines:?}");
+    let expected = [
+        &["token_create", "answer", "read", "answer", "read", "cancel", "read", "retry"][..],
+        &["submit", "submit", "drain", "breaker_open"],
+    ];
+    assert_eq!(did("no token"), expected.concat(), "{lines:?}");
+    // While nobody has a token, nothing is on record.
+    let open = Server::start();
+    do_everything(&open, None);
+    assert_eq!(tokens::audit(&open), Vec::<Value>::new());
 }
 
 #[test]

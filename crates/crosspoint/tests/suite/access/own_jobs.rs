@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::support::server::{Answer, Server, until};
-use crate::support::tokens::{Two, with};
+use crate::support::tokens::{self, Two, with};
 
 fn two() -> Two {
     Two::on(Server::start())
@@ -84,10 +84,70 @@ fn no_caller_finds_the_work_of_another_by_its_ids() {
     assert_eq!(with(&two.server, Some(&two.admin), "GET", &format!("/api/v1/jobs/{id}"), "").status, 200);
 }
 
+/// Every message about work that is not a request, with the status that a caller gets which has no such work.
+fn messages(id: &str) -> Vec<(u16, String)> {
+    let message = |kind: &str, mut payload: Value| {
+        payload["task_id"] = json!(id);
+        let message = json!({
+            "protocol_version": "1.0", "message_id": Uuid::new_v4().to_string(), "from_agent": "code",
+            "to_agent": "orchestrator",
+            "timestamp": "2026-01-19T04:21:04Z", "trace_id": "0191d3f0-5b1c-7e7a-9d43-2f7a3c1b9e42", "request_id": id,
+            "type": kind, "payload": payload,
+        });
+        message.to_string()
+    };
+    let used = json!({"duration_seconds": 1, "gpu_vram_mb": 0, "cpu_time_ms": 1});
+    let result = json!({"status": "success", "exit_code": 0, "output": "mine", "resources_used": used});
+    let step = json!({"number": 1, "name": "dig", "output": ""});
+    let error = |code: u32| json!({"error_code": code, "error_message": "Stop.", "error_context": {"task_id": id}});
+    vec![
+        (403, message("work_result", result)),
+        (403, message("work_status", json!({"status": "running", "progress_percent": 50, "step": step}))),
+        (404, message("error", error(5301))),
+        (404, message("error", error(CANCEL))),
+    ]
+}
+
+const CANCEL: u32 = 5901;
+
+#[test]
+fn no_caller_learns_of_work_that_an_agent_of_messages_has() {
+    let two = two();
+    let digger = tokens::agent(&two.server, &two.admin, "digger");
+    let works = ["dig"];
+    let said = json!({"agent_id": "digger", "agent_type": "code", "supported_versions": ["1.0"], "work_types": works});
+    let registered = with(&two.server, Some(&digger), "POST", "/api/agent/register", &said.to_string());
+    assert_eq!(registered.status, 200, "{registered:?}");
+    let body = json!({"work": "dig", "input": {}}).to_string();
+    let job = with(&two.server, Some(&two.one), "POST", "/api/v1/jobs", &body).json();
+    let id = job["id"].as_str().expect("an id");
+    until("the agent has it", || {
+        let pulled = with(&two.server, Some(&digger), "GET", "/api/agent/messages?agent=digger&wait=5", "");
+        pulled.text().contains(id).then_some(())
+    });
+    let sent = |token: &str, message: &str| with(&two.server, Some(token), "POST", "/api/agent/message", message);
+    let unknown = Uuid::new_v4().to_string();
+    for token in [&two.other, &two.admin] {
+        for ((status, about), (_, never)) in messages(id).into_iter().zip(messages(&unknown)) {
+            let (answer, never) = (sent(token, &about), sent(token, &never));
+            assert_eq!(answer.status, status, "{about}: {answer:?}");
+            // As about work that never was.
+            let same = |answer: &Answer, id: &str| (answer.status, without_chance(&answer.text().replace(id, "ID")));
+            assert_eq!(same(&answer, id), same(&never, &unknown), "{about}");
+            assert!(!answer.text().contains("digger"), "{answer:?}");
+        }
+    }
+    // Its own caller reports nothing about it either, and cancels it by its id.
+    let own: Vec<u16> = messages(id).iter().map(|(_, message)| sent(&two.one, message).status).collect();
+    assert_eq!(own, [403, 403, 404, 200]);
+    let ended = with(&two.server, Some(&two.one), "GET", &format!("/api/v1/jobs/{id}?wait=60"), "").json();
+    assert_eq!(ended["state"], "cancelled", "{ended}");
+}
+
 /// What differs from answer to answer: times and ids that are made up.
 fn without_chance(text: &str) -> Option<Value> {
     let mut value: Value = serde_json::from_str(text).ok()?;
-    for name in ["metadata", "timestamp", "traceId", "spanId"] {
+    for name in ["metadata", "timestamp", "traceId", "spanId", "message_id"] {
         value.as_object_mut()?.remove(name);
     }
     Some(value)

@@ -74,6 +74,13 @@ impl Two {
     }
 }
 
+/// The entries of the audit, as they are exported.
+pub(crate) fn audit(server: &Server) -> Vec<Value> {
+    let text = stdout(crosspoint(&["store", "export", "--audit", "--data"]).arg(server.data()));
+    let lines = text.lines().map(|line| serde_json::from_str(line).expect("it is JSON"));
+    lines.filter(|line: &Value| line["kind"] == "audit").collect()
+}
+
 impl Server {
     /// Makes a token for admin, with which the tests ask the API from now on. The server has callers with
     /// tokens, so it is made while the server is away.
