@@ -65,7 +65,7 @@ pub(super) static LIMITS: [Key<Config>; 23] = [
     },
     Key {
         name: "bodies_bytes",
-        about: "Most bytes of all bodies that are being read at one time. One address or caller has a quarter of it, and always room for one body; not so callers of this machine without a token.",
+        about: "Most bytes of all bodies that are being read at one time. One address or caller has a quarter of it, and always room for one body; not so callers on the loopback without a token.",
         kind: Kind::Whole(BYTES_MAX),
         get: |config| Some(Value::count(config.limits.bodies_bytes_max)),
         set: |config, value| config.limits.bodies_bytes_max = value.whole_usize(),
@@ -79,14 +79,14 @@ pub(super) static LIMITS: [Key<Config>; 23] = [
     },
     Key {
         name: "connections_per_address",
-        about: "Most connections of one address at one time; 0 sets no limit. 256 if not set, and no limit for this machine itself.",
+        about: "Most connections of one address at one time; 0 sets no limit. 256 if not set, and no limit on the loopback.",
         kind: Kind::Count(1_000_000),
         get: |config| config.limits.connections_per_address.map(Value::count),
         set: |config, value| config.limits.connections_per_address = Some(value.whole_usize()),
     },
     Key {
         name: "requests_per_address",
-        about: "Most requests of one address in a second, on average; twice as many may come at once. 0 sets no limit. 1000 if not set, and no limit for this machine itself.",
+        about: "Most requests of one address in a second, on average; twice as many may come at once. 0 sets no limit. 1000 if not set, and no limit on the loopback.",
         kind: Kind::Count(1_000_000),
         get: |config| config.limits.requests_per_address.map(Value::count),
         set: |config, value| config.limits.requests_per_address = Some(value.whole_usize()),
@@ -100,14 +100,14 @@ pub(super) static LIMITS: [Key<Config>; 23] = [
     },
     Key {
         name: "failures_per_address",
-        about: "Most failures of one address within a minute to show by a token who it is; then requests without a good token get 429 for a minute. 0 sets no limit. 10 if not set, and no limit for this machine itself.",
+        about: "Most failures of one address within a minute to show by a token who it is; then requests without a good token get 429 for a minute. 0 sets no limit. 10 if not set, and no limit on the loopback.",
         kind: Kind::Count(1_000),
         get: |config| config.limits.failures_per_address.map(Value::count),
         set: |config, value| config.limits.failures_per_address = Some(value.whole_usize()),
     },
     Key {
         name: "streams_per_caller",
-        about: "Most event streams of one caller at one time. A caller without a token is an address. 0 sets no limit. 100 if not set, and no limit for callers of this machine without a token.",
+        about: "Most event streams of one caller at one time. A caller without a token is an address. 0 sets no limit. 100 if not set, and no limit for callers on the loopback without a token.",
         kind: Kind::Count(1_000_000),
         get: |config| config.limits.streams_per_caller.map(Value::count),
         set: |config, value| config.limits.streams_per_caller = Some(value.whole_usize()),
