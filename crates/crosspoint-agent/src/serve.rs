@@ -15,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use crosspoint_contracts::Contract;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
-use crosspoint_http::door::{Doors, run, task};
+use crosspoint_http::door::{Doors, run, task, workflow};
 use crosspoint_http::json::{Object, response};
 use crosspoint_http::reach::Ours;
 use crosspoint_http::site::{Limits, Plan, Site};
@@ -27,7 +27,8 @@ use tokio::net::TcpListener;
 use crate::desk::Desk;
 
 /// The doors of contracts, by their paths.
-const DOORS: &[(&str, Contract)] = &[(run::PLACE, run::CONTRACT), (task::PLACE, task::CONTRACT)];
+const DOORS: &[(&str, Contract)] =
+    &[(workflow::PLACE, workflow::CONTRACT), (run::PLACE, run::CONTRACT), (task::PLACE, task::CONTRACT)];
 
 /// Most connections at one time.
 const CONNECTIONS_MAX: usize = 1_000;
@@ -100,6 +101,7 @@ fn router(doors: &Doors<Desk>, token: Option<Token>) -> Router {
     Router::new()
         .merge(run::routes().with_state(doors.clone()))
         .merge(task::routes().with_state(doors.clone()))
+        .merge(workflow::routes().with_state(doors.clone()))
         .route_layer(axum::middleware::from_fn_with_state(token, check))
         .route("/health", get(alive))
         .route("/health/ready", get(ready).with_state(doors.site.clone()))

@@ -61,6 +61,8 @@ pub struct Headers {
     pub trace: Option<Trace>,
     /// The work that the caller means by the name in the document.
     pub work: Option<String>,
+    /// The agent that the caller names beside the document.
+    pub agent: Option<Arc<str>>,
     /// How long its caller waits.
     pub wait: Option<Duration>,
     /// Types of agents that the operator added to those of the contract.

@@ -86,7 +86,7 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
         key: headers.key.map_or_else(|| own_key(contract, &job, &request_id), Key::Other),
         request_id: Some(request_id.into()),
         work: text(&job, Home::Work).unwrap_or_default().into(),
-        agent: pinned.map(Into::into),
+        agent: headers.agent.or_else(|| pinned.map(Into::into)),
         addressed: addressed.map(Into::into),
         priority: text(&job, Home::Priority).and_then(|name| Priority::from_name(&name)).unwrap_or_default(),
         limits: limits(&job, exchange),

@@ -129,6 +129,32 @@ fn a_task_may_ask_and_be_answered_polled_and_cancelled() {
     assert_eq!(served.get(&format!("/tasks/{other}")).json()["status"], "cancelled");
 }
 
+fn envelope(action: &str, params: &Value) -> String {
+    json!({
+        "context": {"feature_id": "005-user-auth", "workflow": "specify", "iteration": 1},
+        "paths": {"spec": "specs/005-user-auth/spec.md"},
+        "task": {"action": action, "params": params},
+    })
+    .to_string()
+}
+
+#[test]
+fn an_envelope_gets_an_output_envelope() {
+    let served = Served::start(agent());
+    let answer = served.post("/agents/worker/envelope", &envelope("deploy", &json!({})));
+    let output = answer.json();
+    assert_eq!((answer.status, &output["success"], &output["recommendation"]), (200, &json!(true), &json!("proceed")));
+    assert_eq!(output["artifacts"][0]["path"], "report.txt", "{output}");
+    assert!(output["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{output}");
+    let failed = served.post("/agents/worker/envelope", &envelope("fails", &json!({}))).json();
+    assert_eq!((&failed["success"], &failed["summary"]), (&json!(false), &json!("no such host")), "{failed}");
+    let other = served.post("/agents/stranger/envelope", &envelope("sum", &json!({"of": []})));
+    assert!(other.status == 404 || other.status == 400, "{other:?}");
+    assert_eq!(other.json()["success"], json!(false), "{other:?}");
+    let unknown = served.post("/agents/worker/envelope", &envelope("unheard_of", &json!({})));
+    assert!(unknown.status >= 400 && unknown.json()["success"] == json!(false), "{unknown:?}");
+}
+
 #[test]
 fn a_request_that_comes_again_is_the_same_job_and_another_with_its_id_is_refused() {
     let calls = Arc::new(AtomicU32::new(0));
