@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use url::Url;
 
 use crate::answers::{Answers, Keep};
 use crate::desk::{Desk, Work};
 use crate::handler::Handler;
-use crate::serve;
+use crate::pull::Registering;
+use crate::serve::{self, Token};
 
 /// How many jobs are done at a time unless said otherwise.
 const CONCURRENCY: usize = 16;
@@ -25,6 +27,7 @@ pub struct Agent {
     answers: Option<PathBuf>,
     keep: Keep,
     token_file: Option<PathBuf>,
+    orchestrator: Option<Url>,
 }
 
 impl Agent {
@@ -40,6 +43,7 @@ impl Agent {
             answers: Some(answers),
             keep: Keep::default(),
             token_file: None,
+            orchestrator: None,
         }
     }
 
@@ -100,12 +104,39 @@ impl Agent {
         Agent { token_file: Some(path.into()), ..self }
     }
 
+    /// Names the orchestrator of the message contract that is told how pushed work goes.
+    #[must_use]
+    pub fn report_to(self, orchestrator: Url) -> Agent {
+        Agent { orchestrator: Some(orchestrator), ..self }
+    }
+
     /// Serves the agent until `shutdown` completes: in the run contract at `/agents/run/*`, in the task contract at
-    /// `/tasks`. Then work under way has ten seconds to end.
+    /// `/tasks`, in the message contract at `/api/agent/message`, and in the workflow contract at
+    /// `/agents/NAME/envelope`. Then work under way has ten seconds to end.
     pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let orchestrator = self.orchestrator.clone();
+        let (desk, token, _) = self.open()?;
+        serve::run(listener, desk, (token, orchestrator), shutdown).await
+    }
+
+    /// Pulls work of the message contract from this orchestrator until `shutdown` completes. The agent needs no address
+    /// of its own. Then work under way has ten seconds to end.
+    pub async fn connect(self, orchestrator: Url, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let (desk, token, own) = self.open()?;
+        serve::pull(&orchestrator, desk, token.as_ref(), own, shutdown).await;
+        Ok(())
+    }
+
+    /// Opens what the agent needs of the disk.
+    fn open(self) -> io::Result<(Desk, Option<Token>, Registering)> {
         let answers = self.answers.map(|path| Answers::open(&path, self.keep)).transpose()?;
-        let token = self.token_file.map(|path| serve::token(&path)).transpose()?;
-        let desk = Desk::new((self.name, self.agent_type), self.works, self.concurrency, answers);
-        serve::run(listener, desk, token, shutdown).await
+        let token = self.token_file.map(|path| Token::read(&path)).transpose()?;
+        let own = Registering {
+            name: self.name.clone(),
+            agent_type: self.agent_type.clone(),
+            works: self.works.keys().cloned().collect(),
+            concurrency: self.concurrency,
+        };
+        Ok((Desk::new((self.name, self.agent_type), self.works, self.concurrency, answers), token, own))
     }
 }

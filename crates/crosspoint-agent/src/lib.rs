@@ -28,10 +28,13 @@ mod desk;
 mod doing;
 mod failure;
 mod handler;
+mod messages;
 mod output;
+mod pull;
 mod record;
 mod same;
 mod serve;
+mod telling;
 
 pub use agent::Agent;
 pub use answers::Keep;
@@ -39,6 +42,7 @@ pub use context::Context;
 pub use failure::Failure;
 pub use handler::Handler;
 pub use output::Output;
+pub use url::Url;
 
 /// Completes when the process is interrupted by Ctrl-C.
 pub async fn interrupted() {

@@ -155,6 +155,45 @@ fn an_envelope_gets_an_output_envelope() {
     assert!(unknown.status >= 400 && unknown.json()["success"] == json!(false), "{unknown:?}");
 }
 
+fn message(kind: &str, id: &str, payload: &Value) -> String {
+    json!({
+        "protocol_version": "1.0", "message_id": "550e8400-e29b-41d4-a716-446655440001", "from_agent": "orchestrator",
+        "to_agent": "infra", "timestamp": "2026-01-19T04:21:04Z", "trace_id": id, "request_id": id, "type": kind,
+        "payload": payload, "x_custom_fields": {},
+    })
+    .to_string()
+}
+
+#[test]
+fn a_pushed_message_is_answered_with_its_result_and_work_can_be_cancelled() {
+    let served = Served::start(agent());
+    let id = "550e8400-e29b-41d4-a716-446655440020";
+    let request = |work: &str, id: &str| {
+        message(
+            "work_request",
+            id,
+            &json!({"task_id": id, "work_type": work, "parameters": {"of": [1, 2]}, "hints": {}}),
+        )
+    };
+    let answer = served.post("/api/agent/message", &request("sum", id));
+    let result = answer.json();
+    assert_eq!(
+        (answer.status, &result["type"], &result["payload"]["status"]),
+        (200, &json!("work_result"), &json!("success"))
+    );
+    assert_eq!((&result["request_id"], &result["payload"]["task_id"]), (&json!(id), &json!(id)), "{result}");
+    let waits = "550e8400-e29b-41d4-a716-446655440021";
+    let accepted = served.post("/api/agent/message?wait=0.05", &request("waits", waits));
+    assert_eq!((accepted.status, &accepted.json()["type"]), (202, &json!("work_status")), "{accepted:?}");
+    let context = json!({"task_id": waits, "reason": "no longer wanted"});
+    let error =
+        json!({"error_code": 5901, "error_message": "cancelled", "error_context": context, "recoverable": false});
+    let cancelled = served.post("/api/agent/message", &message("error", waits, &error));
+    assert_eq!(cancelled.status, 200, "{cancelled:?}");
+    let again = served.post("/api/agent/message", &request("waits", waits)).json();
+    assert_eq!(again["payload"]["error_code"], json!(5901), "{again}");
+}
+
 #[test]
 fn a_request_that_comes_again_is_the_same_job_and_another_with_its_id_is_refused() {
     let calls = Arc::new(AtomicU32::new(0));
