@@ -162,7 +162,9 @@ pub(crate) fn names_of(document: &[u8], members: &[&str]) -> Vec<Option<String>>
         Err(broken) => broken.so_far.root(),
     };
     let name = |member: &&str| {
-        let value = member.split('/').try_fold(root?, Value::get)?;
+        // A contract without such a member has an empty name for it.
+        let root = root.filter(|_| !member.is_empty())?;
+        let value = member.split('/').try_fold(root, Value::get)?;
         // A name that was cut off in the middle is not the caller's name.
         let is_whole = scanned.is_ok() || Tape::scan(value.source().as_bytes()).is_ok();
         Some(value.text()?.decode().into_owned()).filter(|name| is_whole && !name.is_empty())

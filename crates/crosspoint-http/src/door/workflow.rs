@@ -10,6 +10,7 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
 use axum::routing::post;
 use crosspoint_contracts::Contract;
+use crosspoint_contracts::failure::Repeat;
 use crosspoint_exchange::answer;
 use crosspoint_exchange::backend::{Backend, Followed, Whole};
 use crosspoint_exchange::refusal::Refusal;
@@ -25,6 +26,9 @@ pub const CONTRACT: Contract = Contract::Workflow;
 
 /// Path of this door; `*` stands for the name of an agent.
 pub const PLACE: &str = "/agents/*/envelope";
+
+/// How a caller learns what became of work that goes on without it: an envelope has no id that could find it.
+const JOINS: &str = "send envelopes with an Idempotency-Key: with the same key again, an envelope joins the work that it began, and begins nothing new";
 
 /// The endpoints of this door.
 pub fn routes<B: Backend>() -> Router<Doors<B>> {
@@ -46,7 +50,7 @@ async fn run_envelope<B: Backend>(
     if job.ended().is_none() {
         let is_stopping = doors.site.stopping().is_cancelled();
         let refusal = if is_stopping { Refusal::leaving(job.id) } else { Refusal::waited(job.id, doors.sync_wait) };
-        return Err(refusal.into());
+        return Err(refusal.with_repeat(Repeat::Unknown, JOINS).into());
     }
     let Whole { now, room } = doors.backend.with_text(now).await?;
     let job = B::Job::snapshot(&now);
