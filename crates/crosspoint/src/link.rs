@@ -21,6 +21,8 @@ mod spoken;
 mod status;
 mod task;
 mod token;
+mod whole;
+mod workflow;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +76,7 @@ fn link(settled: &Agent, ways: &Ways<'_>) -> Arc<dyn Link> {
         Contract::Builtin(Builtin::SlowEcho) => Arc::new(slow_echo::SlowEcho),
         Contract::Builtin(Builtin::Ask) => Arc::new(ask::Ask),
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
-        Contract::Exec(program) => Arc::new(exec::Exec::new(program, program_directory)),
+        Contract::Exec(program) => Arc::new(exec::Exec::new(settled, program, program_directory, server)),
         Contract::Directory(files) => Arc::new(bridge::Bridge::new(settled, files, server)),
         Contract::Messages(message) => side.hub.configured(settled, message),
         Contract::Remote(remote) => {

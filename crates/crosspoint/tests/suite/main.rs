@@ -14,3 +14,4 @@ mod run;
 mod store;
 mod support;
 mod task;
+mod workflow;
