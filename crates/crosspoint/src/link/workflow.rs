@@ -18,7 +18,7 @@ use crosspoint_contracts::{Contract, Kind};
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use crosspoint_exchange::reply::{self, Meaning, Reply};
-use crosspoint_http::call::{Endpoint, Media};
+use crosspoint_http::call::{Endpoint, Media, Unanswered};
 use crosspoint_http::long;
 use reqwest::StatusCode;
 
@@ -77,6 +77,12 @@ impl Workflow {
         let asked = self.agent.http.post(&self.place, request.text, &request.trace, Media::Json);
         let answer = self.agent.patiently(attempt, asked).await;
         remote::log(attempt, began, answer.as_ref().map(|answer| (answer.status, None)).map_err(|why| why as _));
+        let mut record = Record::new(attempt.clone());
+        match &answer {
+            Ok(_) | Err(Unanswered::Unconnected) => {}
+            Err(Unanswered::Lost) => record.clause(&WF_8, "the connection was lost before there was an answer"),
+            Err(Unanswered::Garbled) => record.clause(&WF_8, "what came is no HTTP that can be read"),
+        }
         let answer = answer.map_err(remote::unanswered)?;
         let (head, bytes_max) = (Head::of(&answer), self.agent.answer_bytes_max);
         let (body, cut) = self.agent.patiently(attempt, answer.beginning(bytes_max)).await;
@@ -84,7 +90,7 @@ impl Workflow {
             None => of_answer(head, &body),
             Some(unread) => whole::of_unread(unread, head, &body, bytes_max),
         };
-        Record::new(attempt.clone()).all(verdict.violations);
+        record.all(verdict.violations);
         verdict.result
     }
 }

@@ -50,7 +50,9 @@ fn artifacts_notes_and_the_recommendation_arrive_and_nothing_is_written() {
     assert_eq!((answer.status, answer.json()), (200, given));
     assert!(!server.directory().join("specs").exists(), "its artifacts are only carried");
     let job = server.job_of(&answer);
-    assert_eq!(job["outcome"]["artifacts"][0]["path"], "specs/plan.md", "{job}");
+    let plan = json!({"name": "specs/plan.md", "type": "text/markdown", "content": "# Plan\n"});
+    assert_eq!(job["outcome"]["artifacts"][0], plan, "{job}");
+    assert_eq!(job["outcome"]["artifacts"][1]["operation"], "update", "{job}");
     assert_eq!(job["violations"], json!(null), "{job}");
 }
 
