@@ -58,7 +58,8 @@ const DATABASE: &str = "jobs.db";
 /// Name of the file in the data directory to which a server writes its address.
 pub(crate) const SERVER_FILE: &str = "server.json";
 
-/// Value of `[server] listen` for a server without a port: it listens on a socket file in the data directory.
+/// Value of `[server] listen` for a server without a port, which listens on a socket file in the data directory
+/// instead.
 pub(crate) const UNIX: &str = "unix";
 
 /// The whole configuration.
@@ -73,7 +74,8 @@ pub(crate) struct Config {
     pub(crate) schemas: Arc<Schemas>,
     /// The callers that are told of their work later.
     pub(crate) callers: Vec<Caller>,
-    /// The data directory: a server leaves its address there ([`SERVER_FILE`]), and its database by default.
+    /// The data directory. A server leaves its address there ([`SERVER_FILE`]), and the database is there unless its
+    /// path is configured.
     pub(crate) data: PathBuf,
     /// The configuration file, if there is one.
     pub(crate) origin: Option<PathBuf>,

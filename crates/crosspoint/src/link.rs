@@ -96,8 +96,8 @@ pub(crate) fn parting_time(config: &Config) -> Duration {
 
 /// What happens to work that the end of the server cut short (ALL-3). Built-in agents and programs died with the
 /// server, so they run again unless the operator says otherwise. Task agents, message agents and agents that answer in
-/// files went on, so their work is taken up. What became of a run cannot be known, so it runs again only if the
-/// operator says so.
+/// files went on, so their work is taken up. What became of a run or of a posted envelope cannot be known, so it is
+/// sent again only if the operator says so.
 fn recovery_of(settled: &Agent) -> Recovery {
     let fate = match &settled.contract {
         Contract::Builtin(_) | Contract::Exec(_) => Fate::Died,

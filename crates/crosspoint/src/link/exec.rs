@@ -236,7 +236,7 @@ async fn hear(
         ProgramEvent::Output(block) => match printed {
             None => attempt.output(block).await,
             Some(printed) => {
-                if !printed.take(&block) {
+                if printed.take(&block) {
                     running.stop();
                 }
                 attempt.heard_at_once();

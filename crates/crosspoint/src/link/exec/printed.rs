@@ -42,13 +42,16 @@ impl Printed<'_> {
         Printed { speech, bytes: BytesMut::new(), is_too_long: false }
     }
 
-    /// Takes a block; returns whether the program may print more.
+    /// Takes a block; returns whether it is the one with which the answer becomes too long.
     pub(super) fn take(&mut self, block: &[u8]) -> bool {
-        self.is_too_long |= self.bytes.len() + block.len() > self.speech.bytes_max;
+        if self.is_too_long {
+            return false;
+        }
+        self.is_too_long = self.bytes.len() + block.len() > self.speech.bytes_max;
         if !self.is_too_long {
             self.bytes.extend_from_slice(block);
         }
-        !self.is_too_long
+        self.is_too_long
     }
 
     /// Judges the answer of a program that ended like this.
