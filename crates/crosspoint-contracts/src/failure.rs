@@ -164,4 +164,9 @@ impl Repeat {
             Repeat::Never => "never",
         }
     }
+
+    /// Returns what a caller is told by this word.
+    pub fn from_name(name: &str) -> Option<Repeat> {
+        [Repeat::Safe, Repeat::Unknown, Repeat::Never].into_iter().find(|repeat| repeat.name() == name)
+    }
 }

@@ -75,6 +75,8 @@ pub struct Headers {
     pub trace: Option<Trace>,
     /// The work that the caller means by the name in the document.
     pub work: Option<String>,
+    /// The agent that the caller names beside the document.
+    pub agent: Option<Arc<str>>,
     /// How long its caller waits.
     pub wait: Option<Duration>,
     /// Types of agents that the operator added to those of the contract.
@@ -91,6 +93,8 @@ pub struct Reading {
     document: Bytes,
     /// The work that is meant, where the caller says it beside the document.
     meant: Option<String>,
+    /// The agent that the caller names beside the document.
+    named: Option<Arc<str>>,
     wait: Option<Duration>,
     agent_types: Arc<[Box<str>]>,
 }
@@ -110,15 +114,15 @@ pub struct Admitted<J> {
 /// Reads a request. A refusal lists all mistakes at once.
 pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Reading, Refusal> {
     let (meant, wait, agent_types) = (headers.work.clone(), headers.wait, headers.agent_types.clone());
-    let caller = headers.caller.clone();
+    let (caller, named) = (headers.caller.clone(), headers.agent.clone());
     let incoming = read_incoming(contract, document, headers);
     let incoming = incoming.map_err(|refusal| about(refusal, contract, document, &agent_types))?;
-    Ok(Reading { incoming, caller, contract, document: document.clone(), meant, wait, agent_types })
+    Ok(Reading { incoming, caller, contract, document: document.clone(), meant, named, wait, agent_types })
 }
 
 /// Makes a job of a request that was read, or finds the job that it repeats.
 pub async fn submit<B: Backend>(backend: &B, reading: Reading) -> Result<Admitted<B::Job>, Refusal> {
-    let Reading { incoming, caller, contract, document, meant, wait, agent_types } = reading;
+    let Reading { incoming, caller, contract, document, meant, named, wait, agent_types } = reading;
     let exchange = contract.exchange();
     let warnings = incoming.warnings();
     let Incoming { new, is_translated, .. } = incoming;
@@ -129,8 +133,12 @@ pub async fn submit<B: Backend>(backend: &B, reading: Reading) -> Result<Admitte
         backend.submit(&caller, new).await
     };
     let submitted = submitted.map_err(|why| {
-        let refusal = unaccepted::<B>(&backend.agents(), exchange, why, &work, meant.is_some());
-        about(refusal.knowing(&backend.agents()), contract, &document, &agent_types)
+        let agents = backend.agents();
+        let refusal = match &named {
+            Some(named) => unaccepted_by::<B>(&agents, exchange, why, &work, named),
+            None => unaccepted::<B>(&agents, exchange, why, &work, meant.is_some()),
+        };
+        about(refusal.knowing(&agents), contract, &document, &agent_types)
     })?;
     let (job, joined) = match submitted {
         Submitted::New(job) => (job, false),
@@ -273,6 +281,27 @@ fn unaccepted<B: Backend>(
         Unaccepted::Mismatch(report) => return malformed(exchange, report.clone()),
     };
     fielded(exchange, why.refusal(agents).worded(wording))
+}
+
+/// The same, where the request names the agent beside the document: an agent that is not there is a place that is not
+/// there, and the works of one that is there are what may be asked of it.
+fn unaccepted_by<B: Backend>(
+    agents: &[Agent],
+    exchange: &Exchange,
+    why: Unaccepted<B::Job>,
+    work: &str,
+    named: &str,
+) -> Refusal {
+    let is_unknown = matches!(why, Unaccepted::UnknownAgent);
+    let its_work = matches!(why, Unaccepted::NotItsWork | Unaccepted::UnknownWork)
+        .then(|| agents.iter().find(|agent| *agent.name == *named))
+        .flatten();
+    let refusal = unaccepted::<B>(agents, exchange, why, work, false);
+    match its_work {
+        Some(agent) => refusal.with_repeat(Repeat::Never, format!("it takes {}", works(std::slice::from_ref(agent)))),
+        None if is_unknown => refusal.nowhere(),
+        None => refusal,
+    }
 }
 
 impl<J: Followed> Unaccepted<J> {

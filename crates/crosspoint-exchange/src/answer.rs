@@ -208,7 +208,10 @@ impl<'w> Writing<'w> {
     /// Adds the ids of the caller, the facts that the engine knows best, and what the caller is told beside the job.
     fn named(&self, mut canonical: Canonical<'w>) -> Canonical<'w> {
         let request_id = self.beside.known_as.as_deref().unwrap_or(self.job.request_id);
-        canonical.put(Home::RequestId, Json::string(request_id));
+        // A contract without ids has no use for one.
+        if !self.to.exchange().id.is_empty() {
+            canonical.put(Home::RequestId, Json::string(request_id));
+        }
         self.echo.put(&mut canonical, self.to);
         if let Some(agent_type) = self.job.agent_type.filter(|_| self.echo.recipient().is_some()) {
             canonical.put(Home::Source, Json::string(agent_type));

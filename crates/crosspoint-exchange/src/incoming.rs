@@ -86,7 +86,7 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
         key: headers.key.map_or_else(|| own_key(contract, &job, &request_id), Key::Other),
         request_id: Some(request_id.into()),
         work: text(&job, Home::Work).unwrap_or_default().into(),
-        agent: pinned.map(Into::into),
+        agent: headers.agent.or_else(|| pinned.map(Into::into)),
         addressed: addressed.map(Into::into),
         priority: text(&job, Home::Priority).and_then(|name| Priority::from_name(&name)).unwrap_or_default(),
         limits: limits(&job, exchange),
@@ -162,7 +162,9 @@ pub(crate) fn names_of(document: &[u8], members: &[&str]) -> Vec<Option<String>>
         Err(broken) => broken.so_far.root(),
     };
     let name = |member: &&str| {
-        let value = member.split('/').try_fold(root?, Value::get)?;
+        // A contract without such a member has an empty name for it.
+        let root = root.filter(|_| !member.is_empty())?;
+        let value = member.split('/').try_fold(root, Value::get)?;
         // A name that was cut off in the middle is not the caller's name.
         let is_whole = scanned.is_ok() || Tape::scan(value.source().as_bytes()).is_ok();
         Some(value.text()?.decode().into_owned()).filter(|name| is_whole && !name.is_empty())

@@ -182,6 +182,12 @@ impl Refusal {
         Refusal { message: message.into(), ..self }
     }
 
+    /// Says that what the request is sent to does not exist.
+    #[must_use]
+    pub(crate) fn nowhere(self) -> Refusal {
+        Refusal { situation: Situation::NotFound, ..self }
+    }
+
     /// Returns why the request is refused, from the closed list.
     pub fn failure(&self) -> Failure {
         self.failure

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use crosspoint_contracts::artifact::Artifact;
+use crosspoint_contracts::artifact::{Artifact, media_type};
 use crosspoint_contracts::clause::all::ALL_106;
 use crosspoint_contracts::content::{Body, Json};
 use crosspoint_contracts::exchange::{Holds, Lack, Part};
@@ -290,7 +290,11 @@ fn artifacts(job: &Canonical<'_>) -> Option<Body> {
 
 fn artifact(artifact: &Artifact<'_>) -> String {
     let mut out = format!("{{\"name\":{}", artifact.name.get());
-    for (name, value) in [("type", &artifact.media_type), ("content", &artifact.content)] {
+    // ALL-10: a type that the name says is not kept. What has no content may be anything.
+    let by_name = || Json::string(media_type(&artifact.name.text().unwrap_or_default()));
+    let media_type = artifact.media_type.clone().or_else(|| artifact.content.as_ref().map(|_| by_name()));
+    let (operation, content) = (artifact.operation.clone(), artifact.content.clone());
+    for (name, value) in [("type", media_type), ("operation", operation), ("content", content)] {
         if let Some(value) = value {
             out.push_str(&format!(",\"{name}\":{}", value.get()));
         }

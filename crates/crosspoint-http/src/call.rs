@@ -147,6 +147,13 @@ impl Http {
         Endpoint::of(&url)
     }
 
+    /// Returns a path below the root of the agent's host, whatever its address.
+    pub fn at_root(&self, path: &str) -> Endpoint {
+        let mut url = self.base.clone();
+        url.set_path(&["/", path].concat());
+        Endpoint::of(&url)
+    }
+
     /// Like `endpoint`, with a query, which comes from Crosspoint too.
     pub fn endpoint_with(&self, path: &str, query: &str) -> Endpoint {
         let mut url = self.base.clone();

@@ -6,6 +6,7 @@
 pub mod message;
 pub mod run;
 pub mod task;
+pub mod workflow;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -57,13 +58,15 @@ impl<S: Sync> FromRequestParts<S> for SentBy {
     }
 }
 
-/// What a query says about new work.
+/// What path and query say about new work.
 #[derive(Clone, Debug, Default)]
 pub struct Asking {
     /// How long the caller waits for the outcome.
     pub wait: Option<Duration>,
     /// The work that is meant by the name in the document.
     pub work: Option<String>,
+    /// The agent that the work is for.
+    pub agent: Option<Arc<str>>,
     /// Types of agents that the operator added to those of the contract.
     pub agent_types: Arc<[Box<str>]>,
     /// The recipient that is to be told of the outcome.
@@ -81,14 +84,14 @@ impl<B: Backend> Doors<B> {
         asking: Asking,
         received: Received,
     ) -> Result<Admitted<B::Job>, Refusal> {
-        let Asking { wait, work, agent_types, notify, warnings } = asking;
+        let Asking { wait, work, agent, agent_types, notify, warnings } = asking;
         let about = |refusal| admission::about(refusal, contract, &received.bytes, &agent_types);
         if self.site.stopping().is_cancelled() {
             return Err(about(Refusal::stopping()));
         }
         let key = headers::idempotency_key(headers).map_err(about)?;
         let agent_types = agent_types.clone();
-        let headers = Headers { caller, key, trace: headers::trace(headers), work, wait, agent_types, notify };
+        let headers = Headers { caller, key, trace: headers::trace(headers), work, agent, wait, agent_types, notify };
         let bytes = &received.bytes;
         let reading = long::look(bytes.len(), || admission::read(contract, bytes, headers));
         let reading = reading.map_err(|refusal| refusal.knowing(&self.backend.agents()))?;

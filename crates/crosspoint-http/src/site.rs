@@ -215,8 +215,7 @@ impl Site {
     /// Returns the contract in whose shape requests for this path are refused, if the path belongs to a door. A caller
     /// that misspells a path of a door still speaks its contract.
     pub(crate) fn contract_at(&self, path: &str) -> Option<Contract> {
-        let is_under = |door| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        self.0.plan.doors.iter().find(|(door, _)| is_under(*door)).map(|(_, contract)| *contract)
+        self.0.plan.doors.iter().find(|(door, _)| is_under(path, door)).map(|(_, contract)| *contract)
     }
 
     pub(crate) fn begin_request(&self) {
@@ -226,6 +225,12 @@ impl Site {
     pub(crate) fn end_request(&self) {
         self.0.requests.fetch_sub(1, Ordering::AcqRel);
     }
+}
+
+/// Whether a path is below the one of a door, in which `*` stands for any one part.
+fn is_under(path: &str, door: &str) -> bool {
+    let mut parts = path.split('/');
+    door.split('/').all(|wanted| parts.next().is_some_and(|part| wanted == "*" || part == wanted))
 }
 
 #[cfg(test)]

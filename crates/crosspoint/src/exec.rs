@@ -63,6 +63,8 @@ pub(crate) struct Program {
     pub(crate) env: BTreeMap<String, String>,
     /// Whether it may ask questions, for which its stdin stays open.
     pub(crate) ask: bool,
+    /// Whether lines that begin with `@crosspoint ` are meant for Crosspoint; if not, they are output like any other.
+    pub(crate) has_directives: bool,
     /// The exit codes by which it says that it may work another time, besides [`RETRY_EXIT_CODE`].
     pub(crate) retry_exit_codes: Vec<u8>,
     pub(crate) limits: Limits,

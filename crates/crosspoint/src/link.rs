@@ -21,6 +21,8 @@ mod spoken;
 mod status;
 mod task;
 mod token;
+mod whole;
+mod workflow;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,7 +83,7 @@ fn link(settled: &Agent, ways: &Ways<'_>) -> Arc<dyn Link> {
         Contract::Builtin(Builtin::SlowEcho) => Arc::new(slow_echo::SlowEcho),
         Contract::Builtin(Builtin::Ask) => Arc::new(ask::Ask),
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
-        Contract::Exec(program) => Arc::new(exec::Exec::new(program, program_directory)),
+        Contract::Exec(program) => Arc::new(exec::Exec::new(settled, program, program_directory, server)),
         Contract::Directory(files) => Arc::new(bridge::Bridge::new(settled, files, server)),
         Contract::Messages(message) => side.hub.configured(settled, message),
         Contract::Remote(remote) => {
@@ -101,8 +103,8 @@ pub(crate) fn parting_time(config: &Config) -> Duration {
 
 /// What happens to work that the end of the server cut short (ALL-3). Built-in agents and programs died with the
 /// server, so they run again unless the operator says otherwise. Task agents, message agents and agents that answer in
-/// files went on, so their work is taken up. What became of a run cannot be known, so it runs again only if the
-/// operator says so.
+/// files went on, so their work is taken up. What became of a run or of a posted envelope cannot be known, so it is
+/// sent again only if the operator says so.
 fn recovery_of(settled: &Agent) -> Recovery {
     let fate = match &settled.contract {
         Contract::Builtin(_) | Contract::Exec(_) => Fate::Died,

@@ -33,6 +33,8 @@ pub fn document(refusal: &Refusal, contract: Contract, id: Uuid, now: &str) -> S
     canonical.put(Home::Details, Json::new(refusal.details()));
     match refusal.request_id() {
         Some(request_id) => drop(canonical.put(Home::RequestId, Json::string(request_id))),
+        // Requests of this contract have no id.
+        None if exchange.id.is_empty() => {}
         None => {
             // RUN-5: an id that could not be read is generated, and the document says so.
             canonical.put(Home::RequestId, Json::string(&id.to_string()));

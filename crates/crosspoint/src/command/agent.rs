@@ -79,6 +79,7 @@ fn program(arguments: &Agent) -> Result<Program> {
         directory: std::env::current_dir().context("cannot tell the working directory")?,
         env: arguments.env.iter().cloned().collect(),
         ask: arguments.ask,
+        has_directives: true,
         retry_exit_codes: arguments.retry_exit_codes.clone(),
         limits: Limits {
             memory_bytes: arguments.memory_mb.map(|mb| mb << 20),

@@ -8,6 +8,15 @@ const HERE: [&str; 5] = ["localhost", "127.0.0.1", "[::1]", "0.0.0.0", "[::]"];
 /// Reads an address to which paths can be added, or returns what is wrong with it. Users paste addresses of endpoints:
 /// `endpoints` are their ends.
 pub(crate) fn base<'e>(text: &str, mut endpoints: impl Iterator<Item = &'e str>) -> Result<Url, &'static str> {
+    let url = whole(text)?;
+    if endpoints.any(|end| url.path().trim_end_matches('/').ends_with(end)) {
+        return Err("it is that of an endpoint; write the part before it, to which the contract's paths are added");
+    }
+    Ok(below(url))
+}
+
+/// Reads an address that is used as it is, or returns what is wrong with it.
+pub(super) fn whole(text: &str) -> Result<Url, &'static str> {
     if text.is_empty() {
         return Err("it is empty");
     }
@@ -20,10 +29,8 @@ pub(crate) fn base<'e>(text: &str, mut endpoints: impl Iterator<Item = &'e str>)
         Err("it holds a name or a password; give a token by token_file")
     } else if url.query().is_some() || url.fragment().is_some() {
         Err("it has a query or a fragment")
-    } else if endpoints.any(|end| url.path().trim_end_matches('/').ends_with(end)) {
-        Err("it is that of an endpoint; write the part before it, to which the contract's paths are added")
     } else {
-        Ok(below(url))
+        Ok(url)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crosspoint_contracts::Contract as Known;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -30,7 +29,7 @@ const WORK_BYTES_MAX: usize = 200;
 
 type Read = (Agent, BTreeMap<String, usize>);
 
-/// The contracts that agents have in this version. Other contracts are known, and come with a later version.
+/// The contracts that agents have.
 fn contracts() -> Vec<&'static str> {
     [BUILTIN, EXEC].into_iter().chain(Spoken::all().map(Spoken::name)).chain([MESSAGE, BRIDGE]).collect()
 }
@@ -112,13 +111,48 @@ impl Reading<'_> {
     fn of_contract(&self, file: &mut File, contract: &str, name: Option<&str>) -> Option<Agent> {
         self.unknown_keys(file, contract);
         match contract {
-            EXEC => Some(Agent::program(exec::read(self, file)?)),
+            EXEC => Some(Agent::program(exec::read(self, None, file)?)),
             BRIDGE => Some(Agent::in_files(bridge::read(self, file)?)),
             MESSAGE => Some(Agent::of_messages(message::read(self, file)?)),
             other => match Spoken::named(other) {
+                Some(spoken) if spoken.program.is_some() => self.program_or_remote(file, spoken),
                 Some(spoken) => Some(Agent::remote(remote::read(self, spoken, file)?)),
                 None => Some(Agent::sample(self.builtin(file, name).unwrap_or(Builtin::Echo))),
             },
+        }
+    }
+
+    /// Reads an agent of a contract that both programs and agents behind an address speak.
+    fn program_or_remote(&self, file: &mut File, spoken: &'static Spoken) -> Option<Agent> {
+        match (self.keys.contains_key(exec::ARGV), self.keys.contains_key(remote::URL)) {
+            (true, false) => {
+                self.of_the_other(file, &remote::keys(), &exec::keys(Some(spoken)), "the agent is a program");
+                Some(Agent::program(exec::read(self, Some(spoken), file)?))
+            }
+            (false, true) => {
+                self.of_the_other(file, &exec::keys(Some(spoken)), &remote::keys(), "the agent is behind an address");
+                Some(Agent::remote(remote::read(self, spoken, file)?))
+            }
+            (true, true) => {
+                let what = "the agent is a program or behind an address, and both are given";
+                file.wrong(self.span_of(exec::ARGV), &self.key(exec::ARGV), what, "remove exec, or remove url");
+                None
+            }
+            (false, false) => {
+                let hint = "write exec = [\"./agent\"] for a program, or url = \"http://127.0.0.1:8000/envelope\" for a service";
+                file.wrong(self.span.clone(), &self.shown, "neither its program nor its address is given", hint);
+                None
+            }
+        }
+    }
+
+    /// Names the keys that only an agent of the other sort has.
+    fn of_the_other(&self, file: &mut File, other: &[&str], own: &[&str], because: &str) {
+        for (name, _) in self.keys {
+            let key = name.get_ref().as_ref();
+            if other.contains(&key) && !own.contains(&key) {
+                file.wrong(name.span(), &self.key(key), &format!("{because}, which has no such key"), "remove it");
+            }
         }
     }
 
@@ -175,9 +209,9 @@ impl Reading<'_> {
         }
     }
 
-    /// Returns the contract, if this version has agents of it.
+    /// Returns the contract, if there is such a one.
     fn contract(&self, file: &mut File) -> Option<&'static str> {
-        let hint = "write contract = \"exec\" for a program, \"run\", \"task\" or \"message\" for a service, or \"bridge\" for files";
+        let hint = "write contract = \"exec\" for a program, \"run\", \"task\", \"message\" or \"workflow\" for a service, or \"bridge\" for files";
         if !self.keys.contains_key("contract") {
             file.wrong(self.span.clone(), &self.shown, "it has no contract", hint);
             return None;
@@ -188,20 +222,17 @@ impl Reading<'_> {
             return Some(known);
         }
         let span = self.span_of("contract");
-        if Known::from_name(&contract).is_some() {
-            // The other keys belong to that later version too, so they are not checked.
-            let what = format!("agents of the contract \"{contract}\" come with a later version");
-            file.wrong(span, &self.key("contract"), &what, &format!("this version has {}", quoted(&contracts)));
-        } else {
-            let hint = suggestion(&contract, &contracts).unwrap_or_else(|| hint.to_owned());
-            file.wrong(span, &self.key("contract"), &format!("there is no contract \"{contract}\""), &hint);
-        }
+        let hint = suggestion(&contract, &contracts).unwrap_or_else(|| hint.to_owned());
+        file.wrong(span, &self.key("contract"), &format!("there is no contract \"{contract}\""), &hint);
         None
     }
 
     fn unknown_keys(&self, file: &mut File, contract: &str) {
-        let spoken = Spoken::all().map(|spoken| (spoken.name(), remote::keys()));
-        let local = [(BUILTIN, BUILTIN_KEYS.to_vec()), (EXEC, exec::keys())];
+        let spoken = Spoken::all().map(|spoken| {
+            let of_programs = spoken.program.map(|_| exec::keys(Some(spoken))).unwrap_or_default();
+            (spoken.name(), [remote::keys(), of_programs].concat())
+        });
+        let local = [(BUILTIN, BUILTIN_KEYS.to_vec()), (EXEC, exec::keys(None))];
         let others = [(MESSAGE, message::keys()), (BRIDGE, bridge::keys())];
         let all: Vec<(&str, Vec<&str>)> = local.into_iter().chain(spoken).chain(others).collect();
         let own = all.iter().find(|(name, _)| *name == contract).map(|(_, keys)| keys.clone()).unwrap_or_default();
@@ -305,7 +336,7 @@ impl Contract {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Contract::Builtin(_) => BUILTIN,
-            Contract::Exec(_) => EXEC,
+            Contract::Exec(exec) => exec.speaks.map_or(EXEC, Spoken::name),
             Contract::Remote(remote) => remote.spoken.name(),
             Contract::Messages(_) => MESSAGE,
             Contract::Directory(_) => BRIDGE,

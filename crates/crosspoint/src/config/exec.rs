@@ -1,4 +1,4 @@
-//! `[[agent]]` with `contract = "exec"`: the keys that only programs have.
+//! `[[agent]]` with `contract = "exec"`, or with a contract that programs speak: the keys that only programs have.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,8 +10,9 @@ use super::agent::Reading;
 use super::file::File;
 use super::key::Key;
 use super::kind::{Kind, Value, described};
-use super::{Agent, Contract};
+use super::{ANSWER_BYTES, Agent, Contract};
 use crate::exec::{GRACE_DEFAULT, Limits, PROCESSES_DEFAULT, is_our_variable};
+use crate::link::Spoken;
 
 /// Default number of programs that an agent runs at a time. Each is a process, and some are large.
 const CONCURRENCY: u32 = 4;
@@ -26,11 +27,18 @@ const MEMORY_MB_MAX: u64 = 1 << 30;
 const PROCESSES_MAX: u64 = 1 << 22;
 
 /// The keys that are read by hand.
-const BY_HAND: [&str; 2] = ["exec", "env"];
+const BY_HAND: [&str; 2] = [ARGV, "env"];
+
+/// The key of the program and its arguments.
+pub(super) const ARGV: &str = "exec";
 
 /// The configuration of a program.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Exec {
+    /// The contract that it speaks, if it does.
+    pub(crate) speaks: Option<&'static Spoken>,
+    /// Whether members without a field in that contract are carried.
+    pub(crate) carry: bool,
     pub(crate) argv: Vec<String>,
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) ask: bool,
@@ -51,6 +59,7 @@ const WAITING_DEFAULT: u32 = 64;
 impl Agent {
     /// Returns the defaults of a program, without a name and work.
     pub(super) fn program(exec: Exec) -> Agent {
+        let output_bytes_max = if exec.speaks.is_some() { ANSWER_BYTES } else { OUTPUT_BYTES_DEFAULT };
         Agent {
             name: String::new(),
             contract: Contract::Exec(Box::new(exec)),
@@ -60,16 +69,23 @@ impl Agent {
             silence: None,
             total: TOTAL_DEFAULT,
             repeatable: None,
-            output_bytes_max: OUTPUT_BYTES_DEFAULT,
+            output_bytes_max,
             agent_type: None,
         }
     }
 }
 
 /// The keys that can be read independently.
-pub(super) static KEYS: [Key<Exec>; 5] = [
+pub(super) static KEYS: [Key<Exec>; 6] = [
     Key {
-        name: "ask",
+        name: CARRY,
+        about: "Whether what the program's contract has no field for travels along under `x_crosspoint`. Only for programs that speak a contract.",
+        kind: Kind::YesNo,
+        get: |exec| Some(Value::YesNo(exec.carry)),
+        set: |exec, value| exec.carry = value == Value::YesNo(true),
+    },
+    Key {
+        name: ASK,
         about: "Whether the program may ask people. Its standard input then stays open for the answers.",
         kind: Kind::YesNo,
         get: |exec| Some(Value::YesNo(exec.ask)),
@@ -105,16 +121,36 @@ pub(super) static KEYS: [Key<Exec>; 5] = [
     },
 ];
 
-/// Returns all keys that only programs have.
-pub(super) fn keys() -> Vec<&'static str> {
-    BY_HAND.into_iter().chain(KEYS.iter().map(|key| key.name)).collect()
+/// The key that only programs without a contract have: a contract has no questions on the way.
+const ASK: &str = "ask";
+
+/// The key that only programs with a contract have.
+const CARRY: &str = "carry";
+
+/// Returns the keys of programs that speak this contract, if any, which can be read independently.
+pub(super) fn keys_of(speaks: Option<&Spoken>) -> impl Iterator<Item = &'static Key<Exec>> + use<> {
+    let other = if speaks.is_some() { ASK } else { CARRY };
+    KEYS.iter().filter(move |key| key.name != other)
+}
+
+/// Returns all keys that only such programs have.
+pub(super) fn keys(speaks: Option<&Spoken>) -> Vec<&'static str> {
+    BY_HAND.into_iter().chain(keys_of(speaks).map(|key| key.name)).collect()
 }
 
 /// Reads the keys. `None` if the program is missing.
-pub(super) fn read(agent: &Reading<'_>, file: &mut File) -> Option<Exec> {
+pub(super) fn read(agent: &Reading<'_>, speaks: Option<&'static Spoken>, file: &mut File) -> Option<Exec> {
     let argv = argv(agent, file);
     let limits = Limits { memory_bytes: None, processes: PROCESSES_DEFAULT, grace: GRACE_DEFAULT };
-    let mut exec = Exec { argv: Vec::new(), env: env(agent, file), ask: false, retry_exit_codes: Vec::new(), limits };
+    let mut exec = Exec {
+        speaks,
+        carry: true,
+        argv: Vec::new(),
+        env: env(agent, file),
+        ask: false,
+        retry_exit_codes: Vec::new(),
+        limits,
+    };
     for (key, value) in agent.values(file, &KEYS) {
         (key.set)(&mut exec, value);
     }

@@ -14,17 +14,25 @@ const PAGE: &str = "docs/configuration.md";
 /// The keys of `[[agent]]` that are read together, with the agents that have them.
 const BY_HAND: [(&str, &str, &str); 11] = [
     ("name", "all", "What the agent is called."),
-    ("contract", "all", "How it is spoken to: `builtin`, `exec`, `bridge`, `run`, `task` or `message`."),
+    ("contract", "all", "How it is spoken to: `builtin`, `exec`, `bridge`, `run`, `task`, `message` or `workflow`."),
     ("work", "all", "The works that it takes."),
     ("run", "builtin", "The sample agent: `echo`, `slow_echo`, `ask` or `fail`."),
-    ("exec", "exec", "The program and its arguments. It runs in the directory of the configuration file."),
-    ("env", "exec", "A table of variables that the program gets beside the few that every program gets."),
+    (
+        "exec",
+        "exec, workflow",
+        "The program and its arguments. It runs in the directory of the configuration file. An agent of `workflow` has this or `url`.",
+    ),
+    ("env", "exec, workflow", "A table of variables that the program gets beside the few that every program gets."),
     ("dir", "bridge", "The directory where requests are left for a person or a program to answer."),
-    ("url", "run, task", "The address. The paths of the contract are below it."),
+    (
+        "url",
+        "run, task, workflow",
+        "The address. The paths of the contract are below it; the envelopes of `workflow` are posted to the address itself.",
+    ),
     ("via", "message", "How messages reach the agent: `pull` if it asks for them, or `push:` and its address."),
     (
         "token_file",
-        "run, task, message",
+        "run, task, message, workflow",
         "A file with the token that is presented to the agent. An agent of `message` must present it, too.",
     ),
     ("mode", "run", "The `mode` of a request whose caller gives none."),
@@ -61,8 +69,8 @@ fn page() -> String {
         "|---".repeat(names.len())
     );
     AGENT.iter().for_each(|key| row(&mut out, key, &agents));
-    let _ = write!(out, "\nPrograms (`contract = \"exec\"`) have these:\n\n{HEAD}");
-    let programs: Vec<Exec> = agents.iter().filter_map(|agent| program(&agent.contract)).collect();
+    let _ = write!(out, "\nPrograms (`contract = \"exec\"`, or `\"workflow\"` with `exec`) have these:\n\n{HEAD}");
+    let programs: Vec<Exec> = agents.iter().filter_map(|agent| program(&agent.contract)).take(1).collect();
     exec::KEYS.iter().for_each(|key| row(&mut out, key, &programs));
     let _ = write!(out, "\nAgents behind an address have these:\n\n{HEAD}");
     let remotes: Vec<Remote> = agents.iter().filter_map(|agent| remote_of(&agent.contract)).take(1).collect();
@@ -101,6 +109,8 @@ fn one_of_each() -> Vec<Agent> {
             { name = "run", contract = "run", url = "http://127.0.0.1:1", work = ["c"] },
             { name = "task", contract = "task", url = "http://127.0.0.1:2", work = ["d"] },
             { name = "message", contract = "message", via = "pull", work = ["f"] },
+            { name = "workflow-program", contract = "workflow", exec = ["true"], work = ["g"] },
+            { name = "workflow-address", contract = "workflow", url = "http://127.0.0.1:3/envelope", work = ["h"] },
             { name = "bridge", contract = "bridge", dir = "inbox", work = ["e"] },
         ]
     "#;
@@ -152,7 +162,7 @@ fn every_key_that_is_read_by_hand_is_on_the_page() {
     for name in agent::BY_HAND
         .into_iter()
         .chain(agent::BUILTIN_KEYS)
-        .chain(exec::keys())
+        .chain(exec::keys(None))
         .chain(remote::keys())
         .chain(message::keys())
         .chain(bridge::keys())

@@ -19,14 +19,17 @@ pub(crate) const CONCURRENCY: u32 = 16;
 pub(crate) const ANSWER_BYTES: u64 = 16 << 20;
 
 /// The keys that are read by hand.
-const BY_HAND: [&str; 3] = ["url", TOKEN_FILE, "mode"];
+const BY_HAND: [&str; 3] = [URL, TOKEN_FILE, "mode"];
+
+/// The key of the address.
+pub(super) const URL: &str = "url";
 
 /// The configuration of an agent behind an address.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Remote {
     /// The contract that it speaks.
     pub(crate) spoken: &'static Spoken,
-    /// The base address. The paths of its contract are below it.
+    /// The address. The paths of its contract are below it, if the contract has any.
     pub(crate) url: Url,
     /// The token that is presented to the agent.
     pub(crate) token: Option<Token>,
@@ -84,7 +87,7 @@ pub(super) fn keys() -> Vec<&'static str> {
 
 /// Reads the keys. `None` if the address is missing.
 pub(super) fn read(agent: &Reading<'_>, spoken: &'static Spoken, file: &mut File) -> Option<Remote> {
-    let url = url(agent, file);
+    let url = url(agent, spoken, file);
     let (token_file, token) = token::read(agent, file);
     let mode = agent.text(file, "mode", "write it in quotes, as \"LIVE\"");
     if mode.is_some() && !spoken.has_mode {
@@ -108,21 +111,29 @@ fn misplaced(agent: &Reading<'_>, file: &mut File, key: &str, has_key: fn(&Spoke
     file.wrong(agent.span_of(key), &agent.key(key), &what, "remove it");
 }
 
-fn url(agent: &Reading<'_>, file: &mut File) -> Option<Url> {
-    let hint = "write its address, as url = \"http://127.0.0.1:8000\"";
-    let shown = agent.key("url");
-    if !agent.keys.contains_key("url") {
-        file.wrong(agent.span_of("url"), &shown, "the agent's address is not given", hint);
+fn url(agent: &Reading<'_>, spoken: &Spoken, file: &mut File) -> Option<Url> {
+    let hint = match spoken.whole_address {
+        true => "write the address that its requests are posted to, as url = \"http://127.0.0.1:8000/envelope\"",
+        false => "write its address, as url = \"http://127.0.0.1:8000\"",
+    };
+    let shown = agent.key(URL);
+    if !agent.keys.contains_key(URL) {
+        file.wrong(agent.span_of(URL), &shown, "the agent's address is not given", hint);
         return None;
     }
-    let text = agent.text(file, "url", hint)?;
+    let text = agent.text(file, URL, hint)?;
     let endpoints: Vec<&str> = Spoken::all().flat_map(|spoken| spoken.endpoints).copied().collect();
-    let problem = match address::base(&text, endpoints.iter().copied()) {
+    let endpoints = if spoken.whole_address { Vec::new() } else { endpoints };
+    let read = match spoken.whole_address {
+        true => address::whole(&text),
+        false => address::base(&text, endpoints.iter().copied()),
+    };
+    let problem = match read {
         Ok(url) => return Some(url),
         Err(problem) => problem,
     };
     let mended = address::mended(&text, &endpoints).map(|url| format!("write url = {}", Value::Text(url)));
-    file.wrong(agent.span_of("url"), &shown, problem, mended.as_deref().unwrap_or(hint));
+    file.wrong(agent.span_of(URL), &shown, problem, mended.as_deref().unwrap_or(hint));
     None
 }
 
@@ -131,7 +142,7 @@ impl Remote {
     pub(super) fn shown(&self) -> Vec<(&'static str, Option<Value>)> {
         let text = |text: &Option<String>| text.clone().map(Value::Text);
         vec![
-            ("url", Some(Value::Text(self.url.to_string()))),
+            (URL, Some(Value::Text(self.url.to_string()))),
             (TOKEN_FILE, text(&self.token_file)),
             ("mode", text(&self.mode)),
         ]

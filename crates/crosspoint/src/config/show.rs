@@ -131,7 +131,7 @@ fn show_exec(out: &mut impl Write, exec: &Exec, origin: &impl Fn(&str) -> String
         let names: Vec<String> = exec.env.keys().map(|name| render::visible(name)).collect();
         remarked(out, &format!("# env has {}; values are not shown", names.join(", ")), &origin("env"))?;
     }
-    for key in &exec::KEYS {
+    for key in exec::keys_of(exec.speaks) {
         line(out, key.name, (key.get)(exec).as_ref(), &origin(key.name))?;
     }
     Ok(())

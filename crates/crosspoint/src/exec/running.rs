@@ -183,6 +183,8 @@ impl Running {
         while let Some(piece) = self.lines.take(more) {
             match piece {
                 Piece::Output(block) => self.output(block),
+                Piece::Directive(line) if !self.program.has_directives => self.output(line),
+                Piece::TooLong if !self.program.has_directives => {}
                 Piece::TooLong => self.breaks(TOO_LONG),
                 Piece::Directive(line) => match directive::read(&line) {
                     Ok((directive, rule)) => {

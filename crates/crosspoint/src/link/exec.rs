@@ -1,4 +1,9 @@
 //! Programs: the link between an attempt and a program that runs for it.
+//!
+//! A program is given the job's input, and what it prints is its output. A program that speaks a contract is given a
+//! request of that contract instead, and what it prints is its answer ([`printed`]).
+
+mod printed;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -7,11 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::clause::Level;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
+use crosspoint_exchange::outgoing::AgentOptions;
 
+use self::printed::{Printed, Speech};
+use super::record::Broken;
+use super::remote;
 use crate::backend::trace_of;
 use crate::config::{self, Config};
 use crate::exec::{self, Given, Next, OrphanLock, Program, ProgramEvent, Running};
@@ -50,20 +60,41 @@ impl ProgramDirectory {
 pub(super) struct Exec {
     program: Arc<Program>,
     orphan_lock: Arc<OrphanLock>,
+    /// How it is spoken to, if it speaks a contract.
+    speech: Option<Speech>,
 }
 
 impl Exec {
-    pub(super) fn new(settled: &config::Exec, program_directory: &ProgramDirectory) -> Exec {
+    pub(super) fn new(
+        agent: &config::Agent,
+        settled: &config::Exec,
+        program_directory: &ProgramDirectory,
+        server: &str,
+    ) -> Exec {
+        let speech = settled.speaks.and_then(|spoken| {
+            let options = AgentOptions {
+                contract: spoken.contract,
+                agent: agent.name.clone(),
+                server: server.to_owned(),
+                mode: None,
+                carry: settled.carry,
+                agent_type: None,
+                agent_types: Arc::default(),
+            };
+            let bytes_max = usize::try_from(agent.output_bytes_max).unwrap_or(usize::MAX);
+            Some(Speech { options, clause: spoken.program?, bytes_max })
+        });
         let program = Program {
             argv: settled.argv.clone(),
             directory: program_directory.directory.clone(),
             env: settled.env.clone(),
             ask: settled.ask,
+            has_directives: speech.is_none(),
             retry_exit_codes: settled.retry_exit_codes.clone(),
             limits: settled.limits,
             orphan_lock: Some(program_directory.orphan_lock.path().to_owned()),
         };
-        Exec { program: Arc::new(program), orphan_lock: program_directory.orphan_lock.clone() }
+        Exec { program: Arc::new(program), orphan_lock: program_directory.orphan_lock.clone(), speech }
     }
 
     /// Returns the program with the memory that a request allows it, if that is less than the operator does (MSG-6.5).
@@ -93,7 +124,8 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
     // A program does not outlive the server: when the server is about to end, the program is asked to end, and has its
     // grace.
     let mut leaving = pin!(attempt.leaving());
-    let given = given(&attempt).await?;
+    let given = given(&attempt, link.speech.as_ref()).await?;
+    let mut printed = link.speech.as_ref().map(Printed::of);
     let program = link.program_within(attempt.job().request.limits.memory_bytes);
     let mut running = started(&link.orphan_lock, (program, given), &attempt, leaving.as_mut()).await?;
     let mut stopping = false;
@@ -112,12 +144,12 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
             }
         };
         match next {
-            Next::Ended(result) => return result,
+            Next::Ended(result) => return concluded(&attempt, printed, result),
             // What the program says while it is being ended is dropped, but must be read so that the program can end.
             Next::Event(_) if stopping => {}
             Next::Event(event) => {
                 let heard = tokio::select! {
-                    heard = hear(event, &mut running, &mut attempt) => Some(heard),
+                    heard = hear(event, &mut running, &mut attempt, printed.as_mut()) => Some(heard),
                     () = &mut leaving => None,
                 };
                 match heard {
@@ -162,8 +194,12 @@ async fn started(
     }
 }
 
-async fn given(attempt: &Attempt) -> Result<Given, Failed> {
+async fn given(attempt: &Attempt, speech: Option<&Speech>) -> Result<Given, Failed> {
     let request = &attempt.job().request;
+    let input = match speech {
+        None => attempt.input().await?,
+        Some(speech) => Body::trusted(remote::request(attempt, &speech.options).await?.text),
+    };
     let trace = trace_of(attempt.job(), attempt.number());
     Ok(Given {
         job_id: request.id.to_string(),
@@ -173,13 +209,40 @@ async fn given(attempt: &Attempt) -> Result<Given, Failed> {
         output_offset: attempt.job().output_bytes,
         traceparent: trace.header(),
         tracestate: trace.state().unwrap_or_default().to_owned(),
-        input: attempt.input().await?,
+        input,
     })
 }
 
-async fn hear(event: ProgramEvent, running: &mut Running, attempt: &mut Attempt) -> Result<(), Gone> {
+/// Returns how an attempt ended: as the program did, or as it says in its contract.
+fn concluded(
+    attempt: &Attempt,
+    printed: Option<Printed<'_>>,
+    result: Result<Success, Failed>,
+) -> Result<Success, Failed> {
+    let Some(printed) = printed else { return result };
+    let verdict = printed.verdict(result);
+    let mut broken = Broken::default();
+    verdict.violations.into_iter().for_each(|violation| broken.note(attempt, violation));
+    verdict.result
+}
+
+async fn hear(
+    event: ProgramEvent,
+    running: &mut Running,
+    attempt: &mut Attempt,
+    printed: Option<&mut Printed<'_>>,
+) -> Result<(), Gone> {
     match event {
-        ProgramEvent::Output(block) => attempt.output(block).await,
+        ProgramEvent::Output(block) => match printed {
+            None => attempt.output(block).await,
+            Some(printed) => {
+                if printed.take(&block) {
+                    running.stop();
+                }
+                attempt.heard_at_once();
+                Ok(())
+            }
+        },
         ProgramEvent::Progress { percent, step } => attempt.progress(percent, step.as_deref()).await,
         ProgramEvent::Heard => attempt.heard().await,
         ProgramEvent::Broken(rule) => {

@@ -1,6 +1,7 @@
 //! What agents behind an address have in common: the way to them, and how their requests are written.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_exchange::outgoing::{self, AgentOptions, Outgoing};
 use crosspoint_exchange::trace::Trace;
-use crosspoint_http::call::{AnswerRoom, Http, Unanswered};
+use crosspoint_http::call::{AnswerRoom, Endpoint, Http, Unanswered};
 use reqwest::StatusCode;
 use uuid::Uuid;
 
@@ -23,6 +24,9 @@ use crate::config::{self, Token};
 
 /// Longest time for a health check.
 const HEALTH_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// Shortest time between two signs of life that are reported while an answer is awaited in one piece.
+const PATIENCE_MIN: Duration = Duration::from_millis(10);
 
 /// Where an agent may say that it is there (RUN-1). Many agents have only one of the two, or none.
 const HEALTH_PATHS: [&str; 2] = ["health/ready", "health"];
@@ -36,6 +40,7 @@ pub(crate) struct Agent {
     /// Whether it is asked for streams, where its contract has them.
     pub(super) streams: bool,
     token: TokenState,
+    has_whole_address: bool,
 }
 
 impl Agent {
@@ -57,6 +62,7 @@ impl Agent {
             silence: settled.silence,
             streams: remote.stream,
             token: TokenState::new(&settled.name, remote.token.is_some()),
+            has_whole_address: remote.spoken.whole_address,
         }
     }
 
@@ -82,34 +88,63 @@ impl Agent {
         self.silence.map(|settled| attempt.job().request.limits.silence.unwrap_or(settled))
     }
 
-    /// Writes the request of an attempt. What the agent's contract cannot say and may not carry is recorded.
+    /// Writes the request of an attempt.
     pub(super) async fn request(&self, attempt: &Attempt) -> Result<Outgoing, Failed> {
-        let document = attempt.document().await?;
-        let assignment = assignment(attempt.job(), attempt.number(), &document, attempt.time_left());
-        let outgoing = outgoing::request(&assignment, &self.options)?;
-        if let Some(lost) = &outgoing.lost {
-            attempt.noted(ALL_129.id, ALL_129.level, lost.clone());
-        }
-        Ok(outgoing)
+        request(attempt, &self.options).await
     }
 
-    /// Asks the agent for its health. Neither contract demands that it answers: an agent that has no such path, and
+    /// Waits for an answer in one piece, and reports signs of life meanwhile: such an agent cannot show that it is
+    /// alive, so only the total time counts (ALL-4).
+    pub(super) async fn patiently<T>(&self, attempt: &Attempt, answer: impl Future<Output = T>) -> T {
+        let Some(silence) = self.silence(attempt) else { return answer.await };
+        let mut period = tokio::time::interval((silence / 3).max(PATIENCE_MIN));
+        // Without this the first tick would come at once.
+        period.reset();
+        tokio::pin!(answer);
+        loop {
+            tokio::select! {
+                biased;
+                answered = &mut answer => return answered,
+                // An attempt that is not wanted any more is stopped elsewhere.
+                _ = period.tick() => drop(attempt.heard().await),
+            }
+        }
+    }
+
+    /// Asks the agent for its health. No contract demands that it answers: an agent that has no such path, and
     /// says so, is well.
     pub(super) async fn health(&self) -> Health {
-        health(&self.http).await
+        // Nothing is known of the paths below a whole address, so the host is asked.
+        let place = if self.has_whole_address { Http::at_root } else { Http::endpoint };
+        health_at(&self.http, place).await
     }
+}
+
+/// Writes the request of an attempt. What the agent's contract cannot say and may not carry is recorded.
+pub(super) async fn request(attempt: &Attempt, options: &AgentOptions) -> Result<Outgoing, Failed> {
+    let document = attempt.document().await?;
+    let assignment = assignment(attempt.job(), attempt.number(), &document, attempt.time_left());
+    let outgoing = outgoing::request(&assignment, options)?;
+    if let Some(lost) = &outgoing.lost {
+        attempt.noted(ALL_129.id, ALL_129.level, lost.clone());
+    }
+    Ok(outgoing)
 }
 
 /// Asks the agent at this address for its health.
 pub(super) async fn health(http: &Http) -> Health {
-    tokio::time::timeout(HEALTH_TIME_MAX, asked_after(http)).await.unwrap_or(Health::Sick)
+    health_at(http, Http::endpoint).await
 }
 
-async fn asked_after(http: &Http) -> Health {
+async fn health_at(http: &Http, place: fn(&Http, &str) -> Endpoint) -> Health {
+    tokio::time::timeout(HEALTH_TIME_MAX, asked_after(http, place)).await.unwrap_or(Health::Sick)
+}
+
+async fn asked_after(http: &Http, place: fn(&Http, &str) -> Endpoint) -> Health {
     // A check belongs to no job, so it is a trace of its own (TASK-8).
     let trace = Trace::of_attempt(Uuid::new_v4(), None, 1);
     for path in HEALTH_PATHS {
-        let Ok(answer) = http.get(&http.endpoint(path), &trace).await else { return Health::Sick };
+        let Ok(answer) = http.get(&place(http, path), &trace).await else { return Health::Sick };
         let status = answer.status;
         answer.dismiss().await;
         if !is_absent(status) {

@@ -27,10 +27,10 @@ use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{Answer, Endpoint, Media, Unanswered};
 use tokio::sync::Semaphore;
 
-use self::verdict::Head;
 use super::record::Record;
 use super::remote::{self, Agent};
 use super::status::is_absent;
+use super::whole::{self, Head};
 use super::{Fate, Spoken};
 
 /// How long an agent is taken to have no stream. After this it is asked for one again, because it may have got one.
@@ -38,9 +38,6 @@ const STREAMLESS_FOR: Duration = Duration::from_secs(600);
 
 /// Most streams of one agent that are read on after their outcome; further ones are closed at once.
 const LINGERING_MAX: usize = 64;
-
-/// Shortest time between two signs of life that are reported while an answer is awaited in one piece.
-const PATIENCE_MIN: Duration = Duration::from_millis(10);
 
 /// RUN-1, ALL-3, ALL-4: what became of a run that the end of the server cut short is not known, because a run cannot be
 /// asked after.
@@ -50,6 +47,8 @@ pub(super) static SPOKEN: Spoken = Spoken {
     fate: Fate::Unknown,
     has_mode: true,
     has_stream: true,
+    whole_address: false,
+    program: None,
     endpoints: &["/agents/run/stream", "/agents/run/sync", "/agents/run"],
     link: |agent, _| Arc::new(Run::new(agent)),
 };
@@ -149,7 +148,7 @@ impl Run {
         let head = Head::of(&answer);
         let (body, _) = answer.beginning(self.agent.answer_bytes_max).await;
         let verdict = verdict::of_document(head, &body, &errand.request_id);
-        let verdict = verdict.ok_or_else(|| verdict::by_status(head, &body))?;
+        let verdict = verdict.ok_or_else(|| whole::by_status(head, &body))?;
         errand.record.all(verdict.violations);
         Ok(verdict.result)
     }
@@ -157,7 +156,7 @@ impl Run {
     /// Asks for the answer in one piece.
     async fn sync(&self, mut errand: RunAttempt) -> Result<Success, Failed> {
         let asked = self.agent.http.post(&self.sync, errand.document.clone(), &errand.trace, Media::Json);
-        let answer = self.patiently(&errand.attempt, asked).await;
+        let answer = self.agent.patiently(&errand.attempt, asked).await;
         let answer = errand.answered(answer)?;
         if is_absent(answer.status) {
             let result = self.absent(answer, &mut errand).await;
@@ -175,31 +174,13 @@ impl Run {
     async fn whole(&self, answer: Answer, mut errand: RunAttempt) -> Result<Success, Failed> {
         let head = Head::of(&answer);
         let bytes_max = self.agent.answer_bytes_max;
-        let (body, cut) = self.patiently(&errand.attempt, answer.beginning(bytes_max)).await;
+        let (body, cut) = self.agent.patiently(&errand.attempt, answer.beginning(bytes_max)).await;
         let verdict = match cut {
             None => verdict::of_answer(head, &body, &errand.request_id),
-            Some(unread) => verdict::of_unread(unread, head, &body, bytes_max),
+            Some(unread) => whole::of_unread(unread, head, &body, bytes_max),
         };
         errand.record.all(verdict.violations);
         verdict.result
-    }
-
-    /// Waits for an answer in one piece, and reports signs of life meanwhile: such an agent cannot show that it is
-    /// alive, so only the total time counts (ALL-4).
-    async fn patiently<T>(&self, attempt: &Attempt, answer: impl Future<Output = T>) -> T {
-        let Some(silence) = self.agent.silence(attempt) else { return answer.await };
-        let mut period = tokio::time::interval((silence / 3).max(PATIENCE_MIN));
-        // Without this the first tick would come at once.
-        period.reset();
-        tokio::pin!(answer);
-        loop {
-            tokio::select! {
-                biased;
-                answered = &mut answer => return answered,
-                // An attempt that is not wanted any more is stopped elsewhere.
-                _ = period.tick() => drop(attempt.heard().await),
-            }
-        }
     }
 
     /// Notes that the agent was asked for a stream just now, and had none.

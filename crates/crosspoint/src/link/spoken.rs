@@ -1,20 +1,22 @@
-//! The contracts that agents behind an address speak: one line each.
+//! The contracts that agents behind an address speak, and some programs: one line each.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::Contract;
+use crosspoint_contracts::clause::Clause;
 use crosspoint_engine::runtime::Link;
 
 use super::remote::Agent;
-use super::{run, task};
+use super::{run, task, workflow};
 use crate::config;
 
 /// All of them, in the order in which people are told of them.
 static ALL: &[&Spoken] = &[
     &run::SPOKEN,
     &task::SPOKEN,
+    &workflow::SPOKEN,
     #[cfg(feature = "demo-contract")]
     &super::demo::SPOKEN,
 ];
@@ -30,6 +32,10 @@ pub(crate) struct Spoken {
     pub(crate) has_mode: bool,
     /// Whether it has a stream beside the whole answer, which an operator may turn off.
     pub(crate) has_stream: bool,
+    /// Whether the address of an agent is the whole of it: the contract has no paths of its own.
+    pub(crate) whole_address: bool,
+    /// The clause that says how a program speaks it, if programs do.
+    pub(crate) program: Option<&'static Clause>,
     /// Ends of addresses that belong to endpoints, and not to agents.
     pub(crate) endpoints: &'static [&'static str],
     /// Makes the link to such an agent.

@@ -39,6 +39,8 @@ pub(super) static SPOKEN: Spoken = Spoken {
     fate: Fate::WentOn,
     has_mode: false,
     has_stream: false,
+    whole_address: false,
+    program: None,
     endpoints: &["/tasks"],
     link: |agent, settled| Arc::new(Task::new(agent, settled)),
 };

@@ -20,6 +20,7 @@ mod table;
 mod task;
 mod token;
 mod word;
+mod workflow;
 
 use axum::extract::State;
 use axum::http::StatusCode;

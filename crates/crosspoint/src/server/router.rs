@@ -6,7 +6,7 @@ use axum::routing::{get, post};
 use crosspoint_contracts::Contract;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
-use crosspoint_http::door::{message as message_door, run, task};
+use crosspoint_http::door::{message as message_door, run, task, workflow};
 
 #[cfg(feature = "demo-contract")]
 use super::demo_door;
@@ -17,6 +17,7 @@ use super::{
 
 /// The doors of contracts, by their paths.
 pub(super) const DOORS: &[(&str, Contract)] = &[
+    (workflow::PLACE, workflow::CONTRACT),
     (run::PLACE, run::CONTRACT),
     (task::PLACE, task::CONTRACT),
     (message_door::PLACE, message_door::CONTRACT),
@@ -32,6 +33,7 @@ pub(super) fn router(app: App) -> Router {
     router
         .merge(run::routes().with_state(app.doors()))
         .merge(task::routes().with_state(app.doors()))
+        .merge(workflow::routes().with_state(app.doors()))
         .route("/api/agent/message", post(message::take_message))
         .route("/api/agent/register", post(message::register_agent))
         .route("/api/agent/messages", get(message::pull_messages))

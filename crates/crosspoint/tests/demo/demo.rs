@@ -21,6 +21,8 @@ pub(super) static SPOKEN: Spoken = Spoken {
     fate: Fate::Unknown,
     has_mode: false,
     has_stream: false,
+    whole_address: false,
+    program: None,
     endpoints: &["/demo"],
     link: |agent, _| Arc::new(Demo(agent)),
 };

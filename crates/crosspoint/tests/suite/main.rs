@@ -15,3 +15,4 @@ mod run;
 mod store;
 mod support;
 mod task;
+mod workflow;

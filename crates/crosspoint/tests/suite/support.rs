@@ -8,6 +8,7 @@ pub(crate) mod bridge_run;
 pub(crate) mod bridge_watcher;
 pub(crate) mod conformity;
 pub(crate) mod documents;
+pub(crate) mod envelopes;
 pub(crate) mod long_texts;
 pub(crate) mod message_agent;
 pub(crate) mod message_caller;

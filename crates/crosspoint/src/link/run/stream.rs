@@ -17,9 +17,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::report::Reports;
-use super::verdict::Head;
 use super::{Run, RunAttempt, verdict};
 use crate::link::record::{Note, Record};
+use crate::link::whole::{self, Head, Verdict};
 
 /// Longest time, and most bytes, for reading on after an outcome. It shows whether the agent keeps the rules and
 /// whether the connection can be used again.
@@ -129,7 +129,7 @@ impl Run {
                     Over::Ended => stream.unended(head),
                     Over::Lost => verdict::of_lost_stream(),
                     Over::Garbled => verdict::of_garbled_stream(),
-                    Over::TooLong => verdict::of_unread(Unread::TooLong, head, b"", limit),
+                    Over::TooLong => whole::of_unread(Unread::TooLong, head, b"", limit),
                 };
                 stream.record.all(over.violations);
                 over.result
@@ -234,7 +234,7 @@ impl Stream {
     }
 
     /// Judges a stream that ended without an outcome.
-    fn unended(&mut self, head: Head) -> verdict::Verdict {
+    fn unended(&mut self, head: Head) -> Verdict {
         let follower = std::mem::replace(&mut self.follower, Follower::new(""));
         if let (_, Some(breach)) = follower.end() {
             self.record.note(noted(breach));

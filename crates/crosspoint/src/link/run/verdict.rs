@@ -1,48 +1,23 @@
 //! What an answer of an agent means for its attempt: pure.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
-use crosspoint_contracts::clause::all::{ALL_101, ALL_145};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::StreamEvent;
 use crosspoint_contracts::run::clause::{RUN_5_3, RUN_7, RUN_9, RUN_104};
 use crosspoint_contracts::run::failure::{read_answer, write};
 use crosspoint_exchange::reply::{self, Meaning, Reply, Unreadable};
-use crosspoint_http::call::{Answer, Unread};
 use crosspoint_http::long;
 use reqwest::StatusCode;
 
-use crate::link::record::{Note, found, note};
-use crate::link::remote::too_long;
+use crate::link::record::{found, note};
 use crate::link::status;
+use crate::link::whole::{Head, UNREADABLE, Verdict, by_status, of_unreadable};
 
 /// Clauses whose breach does no harm: what they recommend is missing.
 const RECOMMENDED: [&Clause; 1] = [&RUN_104];
-
-const UNREADABLE: &str = "The agent's answer could not be read.";
-
-/// How an attempt ended, and what was wrong with how the agent said it.
-pub(super) struct Verdict {
-    pub(super) result: Result<Success, Failed>,
-    pub(super) violations: Vec<Note>,
-}
-
-/// The head of an answer, as far as it says what the answer means.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
-    pub(super) status: StatusCode,
-    pub(super) retry_after: Option<Duration>,
-}
-
-impl Head {
-    pub(super) fn of(answer: &Answer) -> Head {
-        Head { status: answer.status, retry_after: answer.retry_after }
-    }
-}
 
 /// Judges the answer to a sync run, or to a stream that was refused.
 pub(super) fn of_answer(head: Head, body: &Bytes, request_id: &str) -> Verdict {
@@ -50,7 +25,7 @@ pub(super) fn of_answer(head: Head, body: &Bytes, request_id: &str) -> Verdict {
     crate::leak::reply(body);
     match read(body) {
         Ok(reply) => of_reply(head, reply, body, request_id),
-        Err(unreadable) => of_unreadable(head, unreadable, body),
+        Err(unreadable) => of_unreadable(head, unreadable, body, &RECOMMENDED),
     }
 }
 
@@ -130,41 +105,6 @@ pub(super) fn of_garbled_stream() -> Verdict {
     }
 }
 
-/// Judges an answer of which only the beginning came.
-pub(super) fn of_unread(unread: Unread, head: Head, beginning: &[u8], bytes_max: usize) -> Verdict {
-    let is_refusal = status::meaning(head.status).is_some();
-    match unread {
-        Unread::TooLong => Verdict {
-            result: Err(if is_refusal { by_status(head, beginning) } else { too_long(bytes_max) }),
-            violations: vec![note(&ALL_145, "the answer is longer than it may be")],
-        },
-        // A refusal is complete with its status line.
-        Unread::Lost | Unread::Garbled if is_refusal => {
-            Verdict { result: Err(by_status(head, beginning)), violations: Vec::new() }
-        }
-        Unread::Garbled => Verdict {
-            result: Err(Failed::said(Failure::BrokenContract, Dispatched::Yes, UNREADABLE)),
-            violations: vec![note(&ALL_101, "the framing of the answer is wrong")],
-        },
-        Unread::Lost => {
-            let message = "The connection to the agent was lost before its answer was whole.";
-            Verdict {
-                result: Err(Failed::dropped(message)),
-                violations: vec![note(&ALL_101, "the connection was lost before the answer was whole")],
-            }
-        }
-    }
-}
-
-fn of_unreadable(head: Head, Unreadable { lack, report }: Unreadable, body: &[u8]) -> Verdict {
-    // An error in words of the agent's own, or of a proxy before it, is no document, and breaks no rule for documents.
-    let is_error = head.status.is_client_error() || head.status.is_server_error();
-    let violations = if is_error { Vec::new() } else { found(report, &RECOMMENDED) };
-    let is_success = head.status.is_success();
-    let failed = if is_success { reply::unreadable(lack.sentence(), body) } else { by_status(head, body) };
-    Verdict { result: Err(failed), violations }
-}
-
 /// Returns the failure of an answer that says it failed: what it says, and if that says little, what its status says
 /// (RUN-3.11).
 fn weighed(head: Head, code: Option<&str>, failed: Failed) -> Failed {
@@ -178,15 +118,4 @@ fn weighed(head: Head, code: Option<&str>, failed: Failed) -> Failed {
     };
     let dispatched = meaning.map_or(Dispatched::Yes, |meaning| meaning.dispatched);
     Failed { failure, dispatched, ..failed }.asking_for(retry_after)
-}
-
-/// Returns what a status says where there is no document, with whatever came in its place.
-pub(super) fn by_status(head: Head, body: &[u8]) -> Failed {
-    match status::meaning(head.status) {
-        Some(meaning) => meaning.failed(body, head.retry_after),
-        None if head.status.is_redirection() => {
-            reply::unreadable("The agent refers to another place, where it is not followed.", body)
-        }
-        None => reply::unreadable(UNREADABLE, body),
-    }
 }

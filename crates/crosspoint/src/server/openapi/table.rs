@@ -17,7 +17,7 @@ use super::shape::{
     Agent, AgentPage, Alive, CallerPage, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
 };
 use super::word::Any;
-use super::{bridge, message, pull, run, task, token};
+use super::{bridge, message, pull, run, task, token, workflow};
 use crate::server::access::Needs;
 use crate::server::query::{LIST_DEFAULT, LIST_MAX};
 use crate::verdict::DocumentReport;
@@ -36,11 +36,12 @@ pub(super) const TOKENS: &str = "tokens";
 const DOCUMENTS: &str = "documents";
 pub(super) const TASKS: &str = "tasks";
 pub(super) const BRIDGE: &str = "bridge";
+pub(super) const ENVELOPES: &str = "envelopes";
 pub(super) const MESSAGES: &str = "messages";
 const SERVER: &str = "server";
 
 /// The groups of operations.
-pub(super) const TAGS: [(&str, &str); 10] = [
+pub(super) const TAGS: [(&str, &str); 11] = [
     (RUNS, "The door of the run contract: what comes in, goes out and is refused is a document of that contract."),
     (JOBS, "Work: submitted, followed, answered, stopped."),
     (AGENTS, "Those who do it, and how they are."),
@@ -49,6 +50,7 @@ pub(super) const TAGS: [(&str, &str); 10] = [
     (DOCUMENTS, "Documents of the contracts, judged and translated; nothing of them is kept."),
     (TASKS, "The task contract: where its callers come in."),
     (BRIDGE, "The bridge contract: where the requests come in that a driver finds in a directory."),
+    (ENVELOPES, "The workflow contract: where an envelope is given to one agent."),
     (MESSAGES, "The message contract: work for its agents, and from its callers."),
     (SERVER, "The server itself."),
 ];
@@ -57,6 +59,7 @@ pub(super) const TAGS: [(&str, &str); 10] = [
 pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
     let needs = |needs: Needs, some: Vec<Operation>| some.into_iter().map(move |operation| operation.needs(needs));
     let mut all: Vec<Operation> = needs(Needs::Caller, run::operations()).collect();
+    all.extend(needs(Needs::Caller, workflow::operations()));
     all.extend(message::operations(facts));
     all.extend(needs(Needs::Caller, jobs(facts)));
     all.extend(needs(Needs::Caller, one_job(facts)));

@@ -80,3 +80,28 @@ fn an_agent_that_is_the_server_itself_is_refused() {
         assert_eq!(said.contains("go in a circle"), here, "{url}: {said}");
     }
 }
+
+#[test]
+fn an_agent_that_may_be_a_program_or_behind_an_address_is_one_of_them() {
+    let agent = |name: &str, keys: &str| format!("[[agent]]\nname = \"{name}\"\ncontract = \"workflow\"\n{keys}\n\n");
+    let url = "url = \"https://plans.example/hooks/plan\"";
+    let good =
+        agent("program", "exec = [\"./plan\", \"-v\"]\nenv = { KEY = \"s3cret\" }\ncarry = false\nmemory_mb = 64")
+            + &agent("address", &format!("{url}\ntoken_file = \"plan.token\"\ncarry = false"));
+    let place = Place::new("workflow-good", &good);
+    fs::write(place.path().join("plan.token"), "s3cret\n").expect("it can be written");
+    let shown = transcript(&mut place.crosspoint(&["config", "show"]));
+    assert!(!shown.contains("s3cret"), "{shown}");
+    let agents = shown.split_once("[[agent]]").expect("it has agents").1;
+    let bad = [
+        agent("both", &format!("exec = [\"./plan\"]\n{url}")),
+        agent("neither", "work = [\"plan\"]"),
+        agent("asks", "exec = [\"./plan\"]\nask = true\ntoken_file = \"plan.token\"\nmode = \"LIVE\""),
+        agent("starts", &format!("{url}\ngrace_seconds = 1\nstream = false")),
+        agent("typo", "exec = \"./plan\"\nmemory = 7"),
+        agent("scheme", "url = \"127.0.0.1:8000/envelope\""),
+        agent("query", "url = \"http://127.0.0.1:8000/envelope?key=1\""),
+    ];
+    let said = Place::new("workflow-bad", &bad.concat()).check();
+    insta::assert_snapshot!(format!("[[agent]]{agents}\n{said}"));
+}

@@ -15,6 +15,7 @@ use crate::support::bridge_agent::{human, inbox_of};
 use crate::support::bridge_caller::new_id;
 use crate::support::bridge_directory::{REQUEST, RESPONSE};
 use crate::support::documents::findings;
+use crate::support::envelopes::envelope;
 use crate::support::message_agent::taken;
 use crate::support::message_caller;
 use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent, answer};
@@ -55,8 +56,9 @@ fn script(contract: &'static str) -> impl Fn(&Request, &mut Connection) -> After
         if contract == "message" && request.work().is_none() {
             return taken(connection);
         }
+        // An envelope has no id, and no path below its agent's.
         let id = request.json()[if contract == "task" { "id" } else { "request_id" }].clone();
-        let (head, body) = case(contract, &request.agent, id.as_str().expect("a request has an id"));
+        let (head, body) = case(contract, request.agent.trim_start_matches('/'), id.as_str().unwrap_or_default());
         let (status, content_type) = head.split_once(' ').expect("a status and a content type");
         // An agent that streams answers at both endpoints as it can.
         let is_stream = content_type == "text/event-stream";
@@ -138,6 +140,9 @@ fn same_contract_caller(server: &Server, contract: &str, name: &str, expected: &
     if contract == "message" {
         return message_caller(server, name, expected);
     }
+    if contract == "workflow" {
+        return workflow_caller(server, name, expected);
+    }
     let (path, body, outputs) = match contract {
         "run" => ("/agents/run/sync", json!({"request_id": name, "task_type": name, "inputs": {"q": 2}}), "outputs"),
         "task" => ("/tasks?wait=30", json!({"id": name, "type": name, "payload": {"q": 2}}), "result"),
@@ -171,6 +176,23 @@ fn message_caller(server: &Server, name: &str, expected: &Value) {
     }
     let is_success = answer["type"] == "work_result" && payload["status"] == "success";
     assert_eq!(is_success, expected["outcome"] == "completed", "{name}: {answer}");
+}
+
+/// The same for envelopes, which say everything in their summary.
+fn workflow_caller(server: &Server, name: &str, expected: &Value) {
+    let answer = server.post(&format!("/agents/{name}/envelope"), &envelope(name, &json!({"q": 2}))).json();
+    let mut found = findings(answer.to_string().as_bytes(), Kind::WorkflowOutput);
+    found.retain(|finding| finding.level == Level::Error);
+    assert!(found.is_empty(), "{name}: {found:?} in {answer}");
+    assert_eq!(answer["success"] == true, expected["outcome"] == "completed", "{name}: {answer}");
+    if let Some(text) = expected.get("outputs").or_else(|| expected.get("message")) {
+        assert_eq!(answer["summary"], *text, "{name}: {answer}");
+    }
+}
+
+#[test]
+fn answers_of_workflow_agents() {
+    agents_of_services("workflow");
 }
 
 #[test]

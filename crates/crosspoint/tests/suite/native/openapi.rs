@@ -25,10 +25,11 @@ pub(crate) fn python(program: &str) -> Command {
 }
 
 /// Where endpoints are named: the router, and the doors of contracts that it merges.
-const ROUTES: [&str; 3] = [
+const ROUTES: [&str; 4] = [
     "crates/crosspoint/src/server/router.rs",
     "crates/crosspoint-http/src/door/run.rs",
     "crates/crosspoint-http/src/door/task.rs",
+    "crates/crosspoint-http/src/door/workflow.rs",
 ];
 
 /// Method, path and handler of each endpoint, as the routers have them.

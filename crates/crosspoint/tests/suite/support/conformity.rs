@@ -78,6 +78,10 @@ fn conforms(schema: &Value, instance: &Value, about: &dyn Fn() -> String) {
 fn refusal_at(path: &str) -> Value {
     let paths = kept()["paths"].as_object().expect("there are paths");
     let is_under = |door: &&str| path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let is_door = |template: &str| template.starts_with("/agents/{") && fits(template, path);
+    if let Some((_, operations)) = paths.iter().find(|(template, _)| is_door(template)) {
+        return operations["post"]["responses"]["500"]["content"]["application/json"]["schema"].clone();
+    }
     let door = ["/tasks", "/agents/run", "/api/agent", "/api/v1/bridge"].into_iter().find(is_under);
     let is_like = |template: &str| door.map_or_else(|| fits(template, path), |door| template.starts_with(door));
     let there = paths.iter().find(|(template, _)| is_like(template)).map(|(_, operations)| operations);

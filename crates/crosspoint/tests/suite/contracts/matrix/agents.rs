@@ -26,6 +26,8 @@ pub(super) mod message;
 mod run;
 #[path = "agents/task.rs"]
 mod task;
+#[path = "agents/workflow.rs"]
+mod workflow;
 
 use std::fs;
 use std::net::SocketAddr;
@@ -50,6 +52,10 @@ pub(super) enum Kind {
     Pushed,
     /// Of the message contract, and asks for its work.
     Pulled,
+    /// Of the workflow contract, and a program.
+    Program,
+    /// Of the workflow contract, and behind an address.
+    Service,
 }
 
 /// What an agent is configured for.
@@ -73,6 +79,7 @@ const QUIET_KEYS: &str = "silence_seconds = 2\n";
 pub(super) struct Agents {
     run: ScriptedAgent,
     task: ScriptedAgent,
+    workflow: ScriptedAgent,
     message: message::Agents,
     /// Root of the directories of the bridge agents.
     directories: PathBuf,
@@ -80,8 +87,17 @@ pub(super) struct Agents {
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 7] =
-        [Kind::Builtin, Kind::Exec, Kind::Run, Kind::Task, Kind::Bridge, Kind::Pushed, Kind::Pulled];
+    pub(super) const ALL: [Kind; 9] = [
+        Kind::Builtin,
+        Kind::Exec,
+        Kind::Run,
+        Kind::Task,
+        Kind::Bridge,
+        Kind::Pushed,
+        Kind::Pulled,
+        Kind::Program,
+        Kind::Service,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -92,12 +108,19 @@ impl Kind {
             Kind::Bridge => "bridge",
             Kind::Pushed => "pushed",
             Kind::Pulled => "pulled",
+            Kind::Program => "program",
+            Kind::Service => "service",
         }
     }
 
     /// Whether the output of such an agent is a text (ALL-8).
     pub(super) fn gives_text(self) -> bool {
-        matches!(self, Kind::Bridge | Kind::Pushed | Kind::Pulled)
+        matches!(self, Kind::Bridge | Kind::Pushed | Kind::Pulled) || self.is_workflow()
+    }
+
+    /// Whether it is an agent of the workflow contract.
+    pub(super) fn is_workflow(self) -> bool {
+        matches!(self, Kind::Program | Kind::Service)
     }
 
     /// Whether it is an agent of the message contract.
@@ -131,6 +154,7 @@ impl Agents {
         Agents {
             run: run::start(ledger.clone()),
             task: task::start(ledger.clone()),
+            workflow: workflow::start(ledger.clone()),
             message: message::Agents::start(ledger.clone()),
             directories,
             ledger,
@@ -162,12 +186,14 @@ impl Agents {
             all += &remote(kind, &name(kind, door, Purpose::Away), NO_LISTENER, "");
         }
         all += &message::configuration(&self.message.url(), door);
+        all += &workflow::configuration(&self.workflow.url(), &exec::interpreter(), door);
         all + &exec::configuration(door, QUIET_KEYS) + &bridge::configuration(&self.directories, door)
     }
 
     /// Puts the files that programs need into their directory.
     pub(super) fn write_files(directory: &Path) {
         exec::write_files(directory);
+        workflow::write_files(directory);
     }
 
     pub(super) fn release(&self, cell: &str, directory: &Path) {
@@ -178,8 +204,10 @@ impl Agents {
     pub(super) fn seen(&self, kind: Kind, cell: &str, what: &'static str, directory: &Path) -> Vec<Seen> {
         match kind {
             Kind::Builtin => Vec::new(),
-            Kind::Exec => exec::seen(cell, what, directory),
-            Kind::Run | Kind::Task | Kind::Bridge | Kind::Pushed | Kind::Pulled => self.ledger.seen(cell, what),
+            Kind::Exec | Kind::Program => exec::seen(cell, what, directory),
+            Kind::Run | Kind::Task | Kind::Bridge | Kind::Pushed | Kind::Pulled | Kind::Service => {
+                self.ledger.seen(cell, what)
+            }
         }
     }
 

@@ -67,8 +67,14 @@ fn progress(cell: &Cell<'_>) -> Verdict {
     if cell.door == Door::Bridge {
         return Verdict::NotHere("files tell of the end alone");
     }
+    if cell.door == Door::Workflow {
+        return Verdict::NotHere("an envelope is answered at the end alone");
+    }
     if cell.kind == Kind::Bridge {
         return Verdict::NotHere("an agent of the bridge contract tells nothing before the end");
+    }
+    if cell.kind.is_workflow() {
+        return Verdict::NotHere("an agent of the workflow contract tells nothing before the end");
     }
     let order = cell.order("progress");
     let handle = cell.submit(&order);
@@ -98,7 +104,7 @@ fn artifacts(cell: &Cell<'_>) -> Verdict {
     assert_eq!(view.artifacts, ["report.md"], "{}", view.document);
     let content = match cell.door {
         Door::Native => &view.document["outcome"]["artifacts"][0],
-        Door::Task => &view.document["artifacts"][0],
+        Door::Task | Door::Workflow => &view.document["artifacts"][0],
         Door::Sync | Door::Stream | Door::Bridge | Door::Message | Door::Callback => {
             &view.carried(cell.door)["artifacts"][0]
         }

@@ -72,7 +72,9 @@ impl Cell<'_> {
             (Kind::Builtin, _) => agents::builtin_name("echo", self.door),
             (Kind::Bridge, _) if purpose == Purpose::Plain => agents::bridge::name_for(self.case, self.door),
             (Kind::Pushed | Kind::Pulled, _) => agents::message::name_for(self.kind, self.case, self.door),
-            (Kind::Exec | Kind::Run | Kind::Task | Kind::Bridge, _) => agents::name(self.kind, self.door, purpose),
+            (Kind::Exec | Kind::Run | Kind::Task | Kind::Bridge | Kind::Program | Kind::Service, _) => {
+                agents::name(self.kind, self.door, purpose)
+            }
         };
         let mut input = json!({"do": wanted, "cell": self.name(), "more": [1, null, "ä\n"]});
         match (self.kind, wanted) {
@@ -115,7 +117,7 @@ impl Cell<'_> {
 
     /// Waits until the agent is at work. An agent that reports no progress is at work once it has its request.
     pub(super) fn under_way(&self, handle: &Handle) {
-        if self.kind == Kind::Bridge {
+        if self.kind == Kind::Bridge || self.kind.is_workflow() {
             self.until_seen("new");
         } else {
             handle.sees_progress(self.step());
@@ -149,7 +151,9 @@ impl Cell<'_> {
         let job_id = handle.job_id();
         let view = handle.outcome();
         let caller: String = serde_json::from_str(&order.id).expect("a string");
-        assert_eq!(view.id, caller, "the caller's own id");
+        if self.door != Door::Workflow {
+            assert_eq!(view.id, caller, "the caller's own id");
+        }
         if self.door.is_message() {
             let request = serde_json::from_str(&shallow(&self.door.document(order))).expect("JSON");
             message_caller::answers(&request, &view.document);
@@ -172,7 +176,10 @@ impl Cell<'_> {
 
     /// ALL-2: the agent knows the job by the job's id, with the caller's id beside it.
     fn known_by_job(&self, seen: &Seen, job_id: &str, caller: &str) {
-        assert_eq!(seen.id, job_id, "the agent knows the job by our id");
+        // An envelope has no id.
+        if self.kind != Kind::Service {
+            assert_eq!(seen.id, job_id, "the agent knows the job by our id");
+        }
         let beside = match self.kind {
             Kind::Builtin => return,
             Kind::Exec => &seen.document["request_id"],
@@ -194,7 +201,14 @@ impl Cell<'_> {
                 assert_eq!(seen.document["payload"]["task_id"], job_id, "it is the task's id, too");
                 &seen.document["x_custom_fields"]["x_crosspoint"]["request_id"]
             }
+            Kind::Program | Kind::Service => {
+                faultless(seen.document.to_string().as_bytes(), contracts::Kind::WorkflowInput);
+                &seen.document["x_crosspoint"]["request_id"]
+            }
         };
+        if self.door == Door::Workflow {
+            return;
+        }
         assert_eq!(beside, caller, "the caller's id is carried beside it: {}", seen.document);
     }
 
@@ -216,7 +230,7 @@ impl Cell<'_> {
             Door::Native => json!(outputs.to_string()),
             Door::Sync | Door::Stream | Door::Task => json!({"output": outputs.to_string()}),
             // The inner document has already been read.
-            Door::Bridge | Door::Message | Door::Callback => outputs.clone(),
+            Door::Bridge | Door::Message | Door::Callback | Door::Workflow => outputs.clone(),
         }
     }
 
@@ -236,7 +250,7 @@ impl Cell<'_> {
         let status = match self.door {
             Door::Sync => contracts::run::failure::write(fails.failure).1,
             Door::Message => (contracts::Contract::Message.exchange().http_status)(fails.failure),
-            Door::Native | Door::Stream | Door::Task | Door::Bridge | Door::Callback => 200,
+            Door::Native | Door::Stream | Door::Task | Door::Bridge | Door::Callback | Door::Workflow => 200,
         };
         assert_eq!(view.status, status, "the status: {shown}");
         let empty = if matches!(self.door, Door::Sync | Door::Stream) { json!({}) } else { Value::Null };
@@ -254,7 +268,7 @@ impl Cell<'_> {
         let failure = fails.failure;
         let own = |read: fn(&str) -> Failure| fails.own.clone().filter(|own| read(own) == failure);
         match self.door {
-            Door::Native => Some(failure.name().to_owned()),
+            Door::Native | Door::Workflow => Some(failure.name().to_owned()),
             Door::Task if failure == Failure::Cancelled => None,
             Door::Sync | Door::Stream => {
                 let ours = contracts::run::failure::write(failure).0;

@@ -10,6 +10,8 @@ mod feed;
 mod files;
 #[path = "doors/message.rs"]
 mod message;
+#[path = "doors/workflow.rs"]
+mod workflow;
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -39,6 +41,7 @@ pub(super) enum Door {
     Message,
     /// Of the message contract, too, and told later at an address of the caller.
     Callback,
+    Workflow,
 }
 
 /// What a caller asks for.
@@ -75,8 +78,16 @@ enum Held {
 }
 
 impl Door {
-    pub(super) const ALL: [Door; 7] =
-        [Door::Native, Door::Sync, Door::Stream, Door::Task, Door::Bridge, Door::Message, Door::Callback];
+    pub(super) const ALL: [Door; 8] = [
+        Door::Native,
+        Door::Sync,
+        Door::Stream,
+        Door::Task,
+        Door::Bridge,
+        Door::Message,
+        Door::Callback,
+        Door::Workflow,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
@@ -87,6 +98,7 @@ impl Door {
             Door::Bridge => "bridge",
             Door::Message => "message",
             Door::Callback => "callback",
+            Door::Workflow => "workflow",
         }
     }
 
@@ -103,11 +115,12 @@ impl Door {
             Door::Task => "task",
             Door::Bridge => "bridge",
             Door::Message | Door::Callback => "message",
+            Door::Workflow => "workflow",
         }
     }
 
-    fn path(self) -> &'static str {
-        match self {
+    fn path(self, work: &str) -> String {
+        let path = match self {
             Door::Native => "/api/v1/jobs",
             Door::Sync => "/agents/run/sync",
             Door::Stream => "/agents/run/stream",
@@ -115,7 +128,10 @@ impl Door {
             // The path that the driver posts a requester's file to.
             Door::Bridge => "/api/v1/bridge",
             Door::Message | Door::Callback => MESSAGES,
-        }
+            // An agent is called like its work here.
+            Door::Workflow => return workflow::path(work),
+        };
+        path.to_owned()
     }
 
     /// The caller's document.
@@ -127,6 +143,7 @@ impl Door {
             Door::Bridge => ["request_id", "agent_name", "prompt"],
             Door::Message => return message::document(order, "orchestrator"),
             Door::Callback => return message::document(order, PLANNER),
+            Door::Workflow => return workflow::document(order),
         };
         let more = order.members.iter().map(|(name, value)| format!(", {}: {value}", json!(name)));
         let more: String = more.collect();
@@ -144,15 +161,17 @@ impl Door {
     /// Submits the order, at the bridge door by files in this directory.
     pub(super) fn submit(self, address: SocketAddr, room: &Path, callback: &Callback, order: &Order) -> Handle {
         let document = self.document(order);
-        let headers = order.headers.clone();
+        let (mut headers, path) = (order.headers.clone(), self.path(&order.work));
         let held = match self {
             Door::Native | Door::Task | Door::Message | Door::Callback => {
-                Held::Answer(call(address, "POST", self.path(), &headers, &document))
+                Held::Answer(call(address, "POST", &path, &headers, &document))
             }
-            Door::Sync => {
-                Held::Awaited(thread::spawn(move || call(address, "POST", Door::Sync.path(), &headers, &document)))
+            Door::Sync => Held::Awaited(thread::spawn(move || call(address, "POST", &path, &headers, &document))),
+            Door::Workflow => {
+                headers.push(workflow::key(&order.id));
+                Held::Awaited(thread::spawn(move || call(address, "POST", &path, &headers, &document)))
             }
-            Door::Stream => match Feed::open(address, "POST", self.path(), &headers, &document) {
+            Door::Stream => match Feed::open(address, "POST", &path, &headers, &document) {
                 Ok(feed) => Held::Feed(feed),
                 Err(refused) => Held::Answer(refused),
             },
@@ -171,7 +190,11 @@ impl Handle {
         until("the job is listed", || {
             let listed = fetch(self.address, &path).json();
             let jobs = listed["jobs"].as_array().expect("a list");
-            let ids: Vec<&Value> = jobs.iter().filter(|job| job["request_id"] == *self.id).collect();
+            let is_it = |job: &&Value| {
+                let is_envelope = self.door == Door::Workflow;
+                if is_envelope { workflow::is_of(self.address, job, &self.id) } else { job["request_id"] == *self.id }
+            };
+            let ids: Vec<&Value> = jobs.iter().filter(is_it).collect();
             assert!(ids.len() < 2, "one request became {} jobs", ids.len());
             ids.first().map(|job| job["id"].as_str().expect("an id").to_owned())
         })
@@ -213,7 +236,7 @@ impl Handle {
                     has(&payload["progress_percent"], &payload["step"]["name"]).then_some(())
                 });
             }
-            (_, Door::Sync | Door::Stream | Door::Bridge) => {
+            (_, Door::Sync | Door::Stream | Door::Bridge | Door::Workflow) => {
                 let path = format!("/api/v1/jobs/{}", self.job_id());
                 until("progress", || {
                     let progress = &fetch(self.address, &path).json()["progress"];
@@ -240,7 +263,7 @@ impl Handle {
             (_, Door::Callback) => self.told.until(&self.id, "a question", message::question),
             (_, Door::Message) => until("a question", || message::question(&self.asked_again("").json())),
             // A sync run and a requester just wait. The question is seen in the job.
-            (_, Door::Native | Door::Sync | Door::Stream | Door::Bridge) => {
+            (_, Door::Native | Door::Sync | Door::Stream | Door::Bridge | Door::Workflow) => {
                 let path = format!("/api/v1/jobs/{}", self.job_id());
                 let job = until("a question", || {
                     let job = call(self.address, "GET", &path, &[], "").json();
@@ -258,7 +281,13 @@ impl Handle {
     pub(super) fn answer(&self, input: &Value) {
         let path = match self.door {
             Door::Task => format!("/tasks/{}/input", encoded(&self.id)),
-            Door::Native | Door::Sync | Door::Stream | Door::Bridge | Door::Message | Door::Callback => {
+            Door::Native
+            | Door::Sync
+            | Door::Stream
+            | Door::Bridge
+            | Door::Message
+            | Door::Callback
+            | Door::Workflow => {
                 format!("/api/v1/jobs/{}/answer", self.job_id())
             }
         };
@@ -272,7 +301,7 @@ impl Handle {
         let path = match self.door {
             Door::Task => format!("/tasks/{}/cancel", encoded(&self.id)),
             Door::Message | Door::Callback => MESSAGES.to_owned(),
-            Door::Native | Door::Sync | Door::Stream | Door::Bridge => {
+            Door::Native | Door::Sync | Door::Stream | Door::Bridge | Door::Workflow => {
                 format!("/api/v1/jobs/{}/cancel", self.job_id())
             }
         };
@@ -303,6 +332,10 @@ impl Handle {
                 self.accepted();
                 View::message(&until_ended(|| self.asked_again("?wait=30"), |said| said["type"] != "work_status"))
             }
+            Door::Workflow => match self.held {
+                Held::Awaited(thread) => View::workflow(&thread.join().expect("it is answered")),
+                Held::Answer(_) | Held::Feed(_) | Held::Files(_) => panic!("this door answers at the end"),
+            },
             Door::Sync | Door::Stream | Door::Bridge => match self.held {
                 Held::Awaited(thread) => View::run(&thread.join().expect("it is answered")),
                 Held::Feed(feed) => View::run_stream(&shallow(&feed.whole())),
@@ -326,6 +359,7 @@ impl Handle {
             Door::Sync | Door::Stream | Door::Bridge => View::run(&answer),
             Door::Task => View::task(&answer),
             Door::Message | Door::Callback => View::message(&answer),
+            Door::Workflow => View::workflow(&answer),
         }
     }
 

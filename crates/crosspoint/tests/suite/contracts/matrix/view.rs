@@ -190,11 +190,40 @@ impl View {
         }
     }
 
+    pub(super) fn workflow(answer: &Answer) -> View {
+        faultless(&answer.body, Kind::WorkflowOutput);
+        let document = answer.json();
+        let carried = &document["x_crosspoint"];
+        let is_done = document["success"] == true;
+        let code = (!is_done).then(|| said(&carried["failure"]).unwrap_or_else(|| "agent_failed".to_owned()));
+        let state = match (is_done, code.as_deref()) {
+            (true, _) => "completed",
+            (false, Some("cancelled")) => "cancelled",
+            (false, _) => "failed",
+        };
+        // A mere object is carried, and the summary says so in a sentence (ALL-8).
+        let given = || carried.get("outputs").cloned().or_else(|| document["summary"].as_str().map(inner));
+        let artifacts = document["artifacts"].as_array().into_iter().flatten();
+        View {
+            status: answer.status,
+            state: state.to_owned(),
+            outputs: Some(given).filter(|_| is_done).and_then(|given| given()).unwrap_or_default(),
+            code,
+            message: said(&document["summary"]).filter(|_| !is_done),
+            repeat: said(&carried["details"]["repeat"]),
+            details: carried["details"].clone(),
+            // An envelope has none.
+            id: String::new(),
+            artifacts: artifacts.filter_map(|artifact| said(&artifact["path"])).collect(),
+            document: document.clone(),
+        }
+    }
+
     /// What was carried beside the members of the door's contract.
     pub(super) fn carried(&self, door: Door) -> &Value {
         match door {
             Door::Native => &self.document["outcome"]["said"]["document"],
-            Door::Sync | Door::Stream => &self.document["x_crosspoint"],
+            Door::Sync | Door::Stream | Door::Workflow => &self.document["x_crosspoint"],
             Door::Task | Door::Bridge => &self.document["metadata"]["x_crosspoint"],
             Door::Message | Door::Callback => &self.document["x_custom_fields"]["x_crosspoint"],
         }

@@ -27,7 +27,7 @@ pub(super) fn configuration(door: Door, quiet_keys: &str) -> String {
 }
 
 /// The interpreter itself, because a launcher that looks for it can take longer than everything else.
-fn interpreter() -> String {
+pub(super) fn interpreter() -> String {
     let output = Command::new("python3").args(["-c", "import sys; print(sys.executable)"]).output();
     let output = output.expect("there is Python");
     String::from_utf8(output.stdout).expect("a path is UTF-8").trim().to_owned()
@@ -54,6 +54,9 @@ pub(super) fn seen(cell: &str, what: &'static str, directory: &Path) -> Vec<Seen
 
 fn read(what: &'static str, line: &Value) -> Seen {
     let text = |name: &str| line[name].as_str().unwrap_or_default().to_owned();
+    if line["document"].is_object() {
+        return Seen { what, id: text("id"), trace: text("trace"), document: line["document"].clone() };
+    }
     let document = json!({"request_id": line["request_id"], "work": line["work"], "input": line["input"]});
     Seen { what, id: text("id"), trace: text("trace"), document }
 }

@@ -38,6 +38,7 @@ pub(super) fn cannot_ask(kind: Kind) -> Option<&'static str> {
         Kind::Builtin | Kind::Exec | Kind::Task | Kind::Pushed | Kind::Pulled => None,
         Kind::Run => Some("a run agent has no way to ask"),
         Kind::Bridge => Some("an agent of the bridge contract has no way to ask"),
+        Kind::Program | Kind::Service => Some("an agent of the workflow contract has no way to ask"),
     }
 }
 
@@ -61,9 +62,9 @@ pub(super) fn cancel_while_it_asks(cell: &Cell<'_>) -> Verdict {
 pub(super) fn death(cell: &Cell<'_>) -> Verdict {
     let (purpose, expected) = match cell.kind {
         Kind::Builtin => return Verdict::NotHere("a built-in agent dies with the server"),
-        Kind::Exec => (Purpose::Plain, fails(Failure::AgentFailed, Repeat::Never)),
-        // The connection is lost before the terminal event.
-        Kind::Run => (Purpose::Plain, fails(Failure::Unavailable, Repeat::Unknown)),
+        Kind::Exec | Kind::Program => (Purpose::Plain, fails(Failure::AgentFailed, Repeat::Never)),
+        // The connection is lost before the terminal event, or the answer.
+        Kind::Run | Kind::Service => (Purpose::Plain, fails(Failure::Unavailable, Repeat::Unknown)),
         // Polls are not answered any more.
         Kind::Task => (Purpose::Quiet, fails(Failure::Timeout, Repeat::Unknown)),
         Kind::Bridge => return Verdict::NotHere("an agent of the bridge contract gives no sign of life"),
@@ -74,13 +75,13 @@ pub(super) fn death(cell: &Cell<'_>) -> Verdict {
     };
     let order = cell.order_for(purpose, "die");
     let handle = cell.submit(&order);
-    handle.sees_progress(cell.step());
+    cell.under_way(&handle);
     cell.release();
     let (job, view) = cell.fails(&order, handle, &expected);
     if cell.kind == Kind::Run {
         assert_eq!(clauses(&job), ["RUN-7"], "it is on record: {job}");
     }
-    if cell.kind == Kind::Exec {
+    if matches!(cell.kind, Kind::Exec | Kind::Program) {
         assert_eq!(view.details["signal"], 9, "{}", view.document);
     }
     Verdict::Right
@@ -133,9 +134,9 @@ pub(super) fn silence(cell: &Cell<'_>) -> Verdict {
 pub(super) fn busy(cell: &Cell<'_>) -> Verdict {
     match cell.kind {
         Kind::Builtin => return Verdict::NotHere("a built-in agent is never busy"),
-        Kind::Exec => return Verdict::NotHere("a program that starts has begun"),
+        Kind::Exec | Kind::Program => return Verdict::NotHere("a program that starts has begun"),
         Kind::Bridge => return occupied(cell),
-        Kind::Run | Kind::Task | Kind::Pushed | Kind::Pulled => {}
+        Kind::Run | Kind::Task | Kind::Pushed | Kind::Pulled | Kind::Service => {}
     }
     let order = cell.order("again");
     let (job, _) = cell.succeeds(&order, cell.submit(&order), &order.input);

@@ -22,13 +22,18 @@ fn given(cell: &Cell<'_>, failure: Failure) -> Verdict {
         Kind::Bridge if failure == Failure::BrokenContract => return mended(cell),
         Kind::Bridge => Ok(of_bridge(cell, failure)),
         Kind::Pushed | Kind::Pulled => Ok(of_message(cell, failure)),
+        Kind::Program | Kind::Service => of_workflow(cell, failure),
     };
     match asked {
         Err(reason) => Verdict::NotHere(reason),
         Ok((order, fails)) => {
             let (job, view) = cell.fails(&order, cell.submit(&order), &fails);
             if failure == Failure::BrokenContract && !matches!(cell.kind, Kind::Builtin | Kind::Exec) {
-                let name = if cell.kind.is_message() { "msg" } else { cell.kind.name() };
+                let name = match cell.kind {
+                    kind if kind.is_message() => "msg",
+                    kind if kind.is_workflow() => "wf",
+                    kind => kind.name(),
+                };
                 let contract = format!("{}-", name.to_uppercase());
                 assert!(clauses(&job).iter().any(|clause| clause.starts_with(&contract)), "it is on record: {job}");
             }
@@ -140,6 +145,23 @@ fn of_message(cell: &Cell<'_>, failure: Failure) -> (Order, Fails) {
     // One of the two kinds has a code of its own for it, the other none.
     let own = (cell.kind == Kind::Pulled).then(|| code.to_string());
     (failing(cell, &json!(code), &json!({})), reported(failure, own.as_deref()))
+}
+
+/// The contract has no words for failures. The status of a service says some, and what is done to a program others.
+fn of_workflow(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'static str> {
+    let ours = Fails { message: None, ..fails(failure, None) };
+    let status = match (failure, cell.kind) {
+        (Failure::BrokenContract, _) => return Ok((cell.order("break"), ours)),
+        (Failure::ResourceLimit, Kind::Program) => {
+            return Ok((cell.order_for(Purpose::Strict, "flood"), Fails { repeat: Repeat::Never, ..ours }));
+        }
+        (Failure::AgentFailed, _) => 200,
+        (Failure::Invalid, Kind::Service) => 400,
+        (Failure::Unauthenticated, Kind::Service) => 401,
+        (Failure::Unsupported, Kind::Service) => 404,
+        (_, _) => return Err("an envelope has no word for it"),
+    };
+    Ok((failing(cell, &Value::Null, &json!({"status": status})), reported(failure, None)))
 }
 
 /// A person may answer in files, make mistakes and mend them: the job goes on waiting, and the mistake is recorded.

@@ -39,7 +39,7 @@ pub(super) fn conflict(cell: &Cell<'_>) -> Verdict {
     other.input["more"] = json!("other");
     let view = cell.submit(&other).refused();
     let code = match cell.door {
-        Door::Native => "conflict",
+        Door::Native | Door::Workflow => "conflict",
         Door::Sync | Door::Stream => "CONFLICT",
         Door::Task => "INVALID_FIELD_VALUE",
         Door::Bridge => "request_conflict",
@@ -49,7 +49,7 @@ pub(super) fn conflict(cell: &Cell<'_>) -> Verdict {
     let status = if cell.door == Door::Bridge { 200 } else { 409 };
     assert_eq!((view.status, view.code.as_deref(), view.repeat.as_deref()), (status, Some(code), Some("never")));
     assert!(view.details["clause"].is_string(), "{}", view.document);
-    if cell.door != Door::Native {
+    if !matches!(cell.door, Door::Native | Door::Workflow) {
         assert_eq!(json!(view.id).to_string(), order.id);
     }
     if cell.kind != Kind::Builtin {
@@ -69,6 +69,7 @@ pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
         Door::Task => vec![("tenant", own_members()), ("context", json!({"priority": "high", "ä/~": [1]}))],
         Door::Bridge => vec![("tenant", own_members()), ("model", json!("m-ä"))],
         Door::Message | Door::Callback => vec![("tenant", own_members()), ("x_custom_fields", json!({"ä/~": [1]}))],
+        Door::Workflow => vec![("tenant", own_members()), ("prior_context", json!(["Spec complete", "ä"]))],
     };
     let (job, view) = cell.succeeds(&order, cell.submit(&order), &order.input);
     let kept = fetch(cell.world.address, &format!("/api/v1/jobs/{}/document", job["id"].as_str().expect("an id")));
@@ -83,7 +84,7 @@ pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
 fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
     let document = &seen.document;
     let carried = match cell.kind {
-        Kind::Run => &document["x_crosspoint"],
+        Kind::Run | Kind::Program | Kind::Service => &document["x_crosspoint"],
         Kind::Pushed | Kind::Pulled => &document["x_custom_fields"]["x_crosspoint"],
         Kind::Builtin | Kind::Exec | Kind::Task | Kind::Bridge => &document["context"]["x_crosspoint"],
     };
@@ -108,12 +109,16 @@ fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
             assert_eq!(carried["fields"]["task"], expected, "{document}");
             assert_eq!(carried["priority"], "high", "{document}");
         }
-        (Door::Bridge, Kind::Bridge) => {
+        (Door::Bridge, Kind::Bridge) | (Door::Workflow, Kind::Program | Kind::Service) => {
             order.members.iter().for_each(|(name, value)| assert_eq!(document[name], *value, "{name}: {document}"));
         }
         (Door::Bridge, _) => {
             assert_eq!(carried["fields"]["bridge"], json!({"/tenant": own_members()}), "{document}");
             assert_eq!(carried["model"], "m-ä", "{document}");
+        }
+        (Door::Workflow, _) => {
+            assert_eq!(carried["fields"]["workflow"], json!({"/tenant": own_members()}), "{document}");
+            assert_eq!(carried["notes"], order.members[1].1, "{document}");
         }
         (Door::Message | Door::Callback, _) => {
             let expected = json!({"/tenant": own_members(), "/x_custom_fields/ä~1~0": [1]});
@@ -134,6 +139,13 @@ fn came_back(cell: &Cell<'_>, view: &View) {
         (Door::Native, _) => view.carried(Door::Native),
         (Door::Sync | Door::Stream, Kind::Run) | (Door::Task, Kind::Task) | (Door::Bridge, Kind::Bridge) => document,
         (Door::Message | Door::Callback, Kind::Pushed | Kind::Pulled) => document,
+        (Door::Workflow, Kind::Program | Kind::Service) => document,
+        (_, Kind::Program | Kind::Service) => {
+            let carried = view.carried(cell.door);
+            assert_eq!(carried["fields"]["workflow"], json!({"/own": own_members()}), "{document}");
+            assert_eq!(carried["notes"], json!(["a little salty"]), "{document}");
+            return;
+        }
         (_, Kind::Pushed | Kind::Pulled) => {
             let fields = &view.carried(cell.door)["fields"]["message"];
             assert_eq!(
@@ -175,6 +187,8 @@ fn came_back(cell: &Cell<'_>, view: &View) {
     } else if cell.kind == Kind::Bridge {
         let metadata = &said["metadata"];
         assert_eq!((&metadata["own"], &metadata["cost"]), (&own_members(), &json!(812)), "{document}");
+    } else if cell.kind.is_workflow() {
+        assert_eq!((&said["own"], &said["notes"]), (&own_members(), &json!(["a little salty"])), "{document}");
     } else if cell.kind.is_message() {
         assert_eq!((&said["own"], &said["x_custom_fields"]["cost"]), (&own_members(), &json!(812)), "{document}");
     } else {
@@ -184,11 +198,14 @@ fn came_back(cell: &Cell<'_>, view: &View) {
 
 /// RUN-9, ALL-2: for any id in any spelling, the caller gets its own back.
 pub(super) fn ids(cell: &Cell<'_>) -> Verdict {
+    if cell.door == Door::Workflow {
+        return Verdict::NotHere("an envelope has no id");
+    }
     let mut order = cell.order("echo");
     order.id = match cell.door {
         // MSG-1.3: an id is a UUID there, which may be spelled in several ways.
         Door::Message | Door::Callback => json!(new_id().to_uppercase()).to_string().replacen('-', "\\u002d", 1),
-        Door::Native | Door::Sync | Door::Stream | Door::Task | Door::Bridge => {
+        Door::Native | Door::Sync | Door::Stream | Door::Task | Door::Bridge | Door::Workflow => {
             format!(r#""\u0141ód\u017a/\ud83d\ude00 ä?%2F#\u00e9e\u0301\t\"q\\ {}""#, cell.name())
         }
     };
@@ -243,7 +260,7 @@ fn by_the_block(cell: &Cell<'_>) -> Seen {
     }
     let baggage = match cell.kind {
         Kind::Task => &seen.document["observability"]["baggage"],
-        Kind::Run => &seen.document["x_crosspoint"]["baggage"],
+        Kind::Run | Kind::Program | Kind::Service => &seen.document["x_crosspoint"]["baggage"],
         Kind::Bridge => {
             let carried = &seen.document["context"]["x_crosspoint"];
             assert_eq!(carried["trace"], TRACE, "the same trace");

@@ -30,7 +30,7 @@ pub(super) fn levels_400(cell: &Cell<'_>) -> Verdict {
 /// A document with as many levels as allowed is accepted, although the documents written around it have more.
 pub(super) fn levels_127(cell: &Cell<'_>) -> Verdict {
     let wrapped = nested(levels_within(cell.kind, LEVELS_MAX));
-    if cell.kind.is_message() {
+    if cell.kind.is_message() || cell.kind.is_workflow() {
         // What nests stands beside the text.
         let order = raw(cell, &wrapped);
         let text = shallow(&order.input.to_string());
@@ -42,9 +42,14 @@ pub(super) fn levels_127(cell: &Cell<'_>) -> Verdict {
             let given = shallow(&order.input.to_string());
             (order, given)
         }
-        Kind::Exec | Kind::Run | Kind::Task | Kind::Bridge | Kind::Pushed | Kind::Pulled => {
-            (raw(cell, &wrapped), shallow(&wrapped))
-        }
+        Kind::Exec
+        | Kind::Run
+        | Kind::Task
+        | Kind::Bridge
+        | Kind::Pushed
+        | Kind::Pulled
+        | Kind::Program
+        | Kind::Service => (raw(cell, &wrapped), shallow(&wrapped)),
     };
     let outputs: Value = serde_json::from_str(&given).expect("it is JSON");
     let expected = if cell.kind == Kind::Bridge { as_text(cell, &given) } else { outputs };
@@ -61,7 +66,7 @@ fn too_deep(cell: &Cell<'_>, levels: usize) -> Verdict {
     // A built-in agent returns its input, so the caller's document is judged.
     let view = cell.submit(&deep_input(cell, levels)).refused();
     let code = match cell.door {
-        Door::Native => "invalid",
+        Door::Native | Door::Workflow => "invalid",
         Door::Sync | Door::Stream => "VALIDATION_ERROR",
         Door::Task | Door::Bridge => "INVALID_INPUT",
         Door::Message | Door::Callback => "5003",
@@ -77,7 +82,7 @@ fn unreadable(cell: &Cell<'_>, given: &str) -> Verdict {
         // A program ends its line with a line feed.
         Kind::Exec => ends_with(cell, &order, &as_text(cell, &shallow(&format!("{given}\n")))),
         Kind::Bridge => ends_with(cell, &order, &as_text(cell, &shallow(given))),
-        Kind::Run | Kind::Task | Kind::Pushed | Kind::Pulled => {
+        Kind::Run | Kind::Task | Kind::Pushed | Kind::Pulled | Kind::Program | Kind::Service => {
             let fails = Fails { failure: Failure::BrokenContract, repeat: Repeat::Unknown, own: None, message: None };
             let (_, view) = cell.fails(&order, cell.submit(&order), &fails);
             let answer = view.details["answer"].as_str().unwrap_or_default();
@@ -97,7 +102,9 @@ fn ends_with(cell: &Cell<'_>, order: &Order, outputs: &Value) -> Verdict {
 /// What a door shows of an agent that returned a text. Requesters of a bridge look for JSON in it.
 fn as_text(cell: &Cell<'_>, text: &str) -> Value {
     match (cell.door, cell.kind) {
-        (Door::Bridge | Door::Message | Door::Callback, _) => serde_json::from_str(text).expect("it is JSON to some"),
+        (Door::Bridge | Door::Message | Door::Callback | Door::Workflow, _) => {
+            serde_json::from_str(text).expect("it is JSON to some")
+        }
         (Door::Native, kind) if kind.gives_text() => json!(text),
         (Door::Native | Door::Sync | Door::Stream | Door::Task, _) => json!({"output": text}),
     }
@@ -112,7 +119,7 @@ fn nested(levels: usize) -> String {
 fn levels_within(kind: Kind, levels: usize) -> usize {
     match kind {
         Kind::Builtin | Kind::Exec | Kind::Bridge => levels,
-        Kind::Run | Kind::Task => levels - 1,
+        Kind::Run | Kind::Task | Kind::Program | Kind::Service => levels - 1,
         // Within `x_custom_fields`.
         Kind::Pushed | Kind::Pulled => levels - 2,
     }
@@ -128,8 +135,8 @@ fn raw(cell: &Cell<'_>, given: &str) -> Order {
 /// An order whose document has this many levels.
 fn deep_input(cell: &Cell<'_>, levels: usize) -> Order {
     let mut order = cell.order("echo");
-    // The document and the input are around it, and in one contract a payload.
-    let around = if cell.door.is_message() { 3 } else { 2 };
+    // The document and the input are around it, and in some contracts a payload or a task.
+    let around = if cell.door.is_message() || cell.door == Door::Workflow { 3 } else { 2 };
     order.input["deep"] = (1..levels - around).fold(json!([]), |inner, _| json!([inner]));
     order
 }

@@ -1,0 +1,128 @@
+//! The store of answers: what came of requests, kept over restarts (MSG-8).
+//!
+//! A file of lines, one for each answer, to which lines are only added. A line begins with a digest of itself, so the
+//! torn end of a crash is told from an answer. All answers that wait are written together and synced once. The file is
+//! bounded by age and size: when it has become too long, the younger half is kept.
+
+mod file;
+mod line;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crosspoint_contracts::outcome::Outcome;
+use tokio::sync::oneshot;
+
+use self::file::{AnswerFile, Place};
+pub(crate) use self::line::Kept;
+use self::line::Line;
+use crate::desk::Name;
+use crate::record::Asked;
+use crate::same::Likeness;
+
+/// How long answers are kept, and how many bytes of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// How long an answer is kept.
+    pub age: Duration,
+    /// Most bytes of all answers.
+    pub bytes: u64,
+}
+
+impl Default for Keep {
+    /// A week, and 256 MiB.
+    fn default() -> Keep {
+        Keep { age: Duration::from_secs(7 * 24 * 3_600), bytes: 256 << 20 }
+    }
+}
+
+/// The store; cloning shares it.
+#[derive(Clone)]
+pub(crate) struct Answers {
+    index: Arc<Mutex<HashMap<Box<str>, Place>>>,
+    file: Arc<AnswerFile>,
+    writer: std::sync::mpsc::Sender<Write>,
+}
+
+/// A line to be written, and who waits for it to be on disk.
+struct Write {
+    names: Vec<Box<str>>,
+    line: Vec<u8>,
+    written: oneshot::Sender<()>,
+}
+
+impl Answers {
+    /// Opens the store, or makes it.
+    pub(crate) fn open(path: &Path, keep: Keep) -> io::Result<Answers> {
+        let (file, index) = AnswerFile::open(path, keep, crate::clock::now())?;
+        let (writer, waiting) = std::sync::mpsc::channel::<Write>();
+        let (index, file) = (Arc::new(Mutex::new(index)), Arc::new(file));
+        let answers = Answers { index: index.clone(), file: file.clone(), writer };
+        std::thread::Builder::new().name("answers".to_owned()).spawn(move || {
+            while let Ok(first) = waiting.recv() {
+                let writes: Vec<Write> = std::iter::once(first).chain(waiting.try_iter()).collect();
+                write(&file, &index, writes);
+            }
+        })?;
+        Ok(answers)
+    }
+
+    /// Keeps an answer. When it returns, the answer is on disk, or it was logged that it is not.
+    pub(crate) async fn keep(&self, names: &[Name], likeness: &Likeness, asked: &Asked, outcome: &Outcome) {
+        self.put(names, Line::ended(names, likeness, asked, outcome)).await;
+    }
+
+    /// Notes that work was begun that must not be begun again.
+    pub(crate) async fn begin(&self, names: &[Name], likeness: &Likeness, asked: &Asked) {
+        self.put(names, Line::begun(names, likeness, asked)).await;
+    }
+
+    async fn put(&self, names: &[Name], line: Vec<u8>) {
+        if names.is_empty() {
+            return;
+        }
+        let names = names.iter().map(|name| name.text().into()).collect();
+        let (written, waits) = oneshot::channel();
+        // A thread that is gone has said so in the log.
+        if self.writer.send(Write { names, line, written }).is_ok() {
+            let _ = waits.await;
+        }
+    }
+
+    /// Returns the answer to a request.
+    pub(crate) async fn find(&self, name: &Name) -> Option<Kept> {
+        let place = *self.index.lock().unwrap_or_else(PoisonError::into_inner).get(&*name.text())?;
+        let file = self.file.clone();
+        let line = tokio::task::spawn_blocking(move || file.read(place)).await.ok()?;
+        match line {
+            Ok(line) => Line::read(&line).map(Line::into_kept),
+            Err(error) => {
+                tracing::warn!(%error, "an answer cannot be read again; the work is done once more");
+                None
+            }
+        }
+    }
+}
+
+/// Writes what waits, with one sync.
+fn write(file: &AnswerFile, index: &Mutex<HashMap<Box<str>, Place>>, writes: Vec<Write>) {
+    let lines: Vec<&[u8]> = writes.iter().map(|write| &*write.line).collect();
+    match file.append(&lines) {
+        Ok(places) => {
+            let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
+            for (write, place) in writes.iter().zip(places) {
+                index.extend(write.names.iter().map(|name| (name.clone(), place)));
+            }
+            if let Err(error) = file.shorten(&mut index, crate::clock::now()) {
+                tracing::warn!(%error, "the store of answers cannot be shortened");
+            }
+        }
+        Err(error) => tracing::error!(%error, "answers cannot be kept; the same requests would run again"),
+    }
+    for write in writes {
+        let _ = write.written.send(());
+    }
+}

@@ -1,0 +1,331 @@
+//! The side behind the doors: an agent's own jobs, each run by a handler.
+//!
+//! A request that was seen before gets the job that it is about: the one under way, or the one that has ended (MSG-8).
+//! What has ended is in memory for a while, and in the store of answers for longer.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::request::{Door, Key, NewJob};
+use crosspoint_exchange::admission::Caller;
+use crosspoint_exchange::backend::{Agent, Backend, Denied, Followed, Submitted, Unaccepted, Whole};
+use crosspoint_exchange::refusal::{Limit, Refusal};
+use tokio::sync::{Notify, Semaphore};
+use uuid::Uuid;
+
+use crate::answers::{Answers, Kept};
+use crate::handler::Boxed;
+use crate::record::{Asked, Job, Phase, Record};
+use crate::{Context, doing, same};
+
+/// Most jobs that have ended and are in memory, and most that have not.
+const ENDED_MAX: usize = 1_000;
+const LIVE_MAX: usize = 10_000;
+
+/// An agent's jobs; cloning shares them.
+#[derive(Clone)]
+pub(crate) struct Desk(Arc<Shared>);
+
+struct Shared {
+    name: Arc<str>,
+    agent_type: Option<Arc<str>>,
+    works: BTreeMap<Arc<str>, Work>,
+    /// How many jobs are done at a time.
+    room: Arc<Semaphore>,
+    jobs: Mutex<Jobs>,
+    answers: Option<Answers>,
+    /// Told whenever a job has ended.
+    ended: Notify,
+}
+
+/// How one kind of work is done.
+pub(crate) struct Work {
+    pub(crate) handler: Boxed,
+    /// Whether work that was interrupted by the end of the process may not be begun again.
+    pub(crate) at_most_once: bool,
+}
+
+/// What makes two requests the same, for one caller.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Name {
+    caller: Arc<str>,
+    /// The door whose ids are meant; `None` for a key that all doors share.
+    door: Option<&'static str>,
+    key: Box<str>,
+}
+
+#[derive(Default)]
+struct Jobs {
+    named: HashMap<Name, Known>,
+    by_id: HashMap<Uuid, Job>,
+    /// Those that have ended, the oldest first.
+    ended: VecDeque<(Uuid, Vec<Name>)>,
+    live: usize,
+}
+
+#[derive(Clone)]
+struct Known {
+    job: Job,
+    likeness: same::Likeness,
+}
+
+impl Desk {
+    pub(crate) fn new(
+        (name, agent_type): (Arc<str>, Option<Arc<str>>),
+        works: BTreeMap<Arc<str>, Work>,
+        concurrency: usize,
+        answers: Option<Answers>,
+    ) -> Desk {
+        let room = Arc::new(Semaphore::new(concurrency.min(Semaphore::MAX_PERMITS)));
+        Desk(Arc::new(Shared { name, agent_type, works, room, jobs: Mutex::default(), answers, ended: Notify::new() }))
+    }
+
+    fn jobs(&self) -> MutexGuard<'_, Jobs> {
+        self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until no job is under way.
+    pub(crate) async fn idle(&self) {
+        loop {
+            let ended = self.0.ended.notified();
+            if self.jobs().live == 0 {
+                return;
+            }
+            ended.await;
+        }
+    }
+
+    /// Stops all jobs that are under way.
+    pub(crate) fn stop(&self) {
+        let live: Vec<Job> = self.jobs().by_id.values().cloned().collect();
+        live.iter().for_each(|job| job.stop().cancel());
+    }
+
+    fn record(&self, asked: Arc<Asked>, phase: Phase) -> Record {
+        let now = crate::clock::now();
+        Record {
+            asked,
+            agent: self.0.name.clone(),
+            agent_type: self.0.agent_type.clone(),
+            phase,
+            progress: None,
+            progress_at: now,
+            events: 0,
+            answers: 0,
+            started_at: None,
+            updated_at: now,
+        }
+    }
+
+    /// Returns the job of a request that was seen before and is in memory, or takes a place for a new one.
+    fn take(&self, names: &[Name], likeness: &same::Likeness, asked: &Arc<Asked>) -> Result<Taken, Unaccepted<Job>> {
+        let mut jobs = self.jobs();
+        if let Some(known) = names.iter().find_map(|name| jobs.named.get(name)) {
+            let job = known.job.clone();
+            return if known.likeness == *likeness { Ok(Taken::Known(job)) } else { Err(Unaccepted::Conflict(job)) };
+        }
+        if jobs.live >= LIVE_MAX {
+            return Err(Unaccepted::Refused(Refusal::full(Limit::Jobs, LIVE_MAX)));
+        }
+        let (job, answers) = Job::new(self.record(asked.clone(), Phase::Queued));
+        jobs.live += 1;
+        jobs.by_id.insert(asked.id, job.clone());
+        for name in names {
+            jobs.named.insert(name.clone(), Known { job: job.clone(), likeness: likeness.clone() });
+        }
+        Ok(Taken::New(job, answers))
+    }
+
+    /// Returns the answer that only the store has.
+    async fn remembered(&self, names: &[Name]) -> Option<Kept> {
+        let answers = self.0.answers.as_ref()?;
+        for name in names {
+            if let Some(kept) = answers.find(name).await {
+                return Some(kept);
+            }
+        }
+        None
+    }
+
+    /// Takes the place back of a job that is not begun.
+    fn forget(&self, asked: &Asked, names: &[Name]) {
+        let mut jobs = self.jobs();
+        jobs.live -= 1;
+        jobs.by_id.remove(&asked.id);
+        names.iter().for_each(|name| drop(jobs.named.remove(name)));
+    }
+
+    /// Gives a job its outcome, unless it has one.
+    fn end(&self, job: &Job, names: Vec<Name>, outcome: Arc<crosspoint_contracts::outcome::Outcome>, is_kept: bool) {
+        job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome });
+        let id = job.now().asked.id;
+        let mut jobs = self.jobs();
+        jobs.live -= 1;
+        if is_kept {
+            jobs.ended.push_back((id, names));
+        } else {
+            jobs.by_id.remove(&id);
+            names.iter().for_each(|name| drop(jobs.named.remove(name)));
+        }
+        while jobs.ended.len() > ENDED_MAX
+            && let Some((id, names)) = jobs.ended.pop_front()
+        {
+            jobs.by_id.remove(&id);
+            names.iter().for_each(|name| drop(jobs.named.remove(name)));
+        }
+        drop(jobs);
+        self.0.ended.notify_waiters();
+    }
+
+    /// Does the work of a job, when there is room for it.
+    async fn work(self, job: Job, asked: Arc<Asked>, context: Context, names: Vec<Name>, likeness: same::Likeness) {
+        let room = self.0.room.clone();
+        let permit = tokio::select! {
+            permit = room.acquire_owned() => permit.ok(),
+            () = job.stop().cancelled() => None,
+        };
+        let outcome = match (permit, self.0.works.get(&asked.work)) {
+            (Some(_permit), Some(work)) => {
+                job.change(|record| {
+                    record.phase = Phase::Running;
+                    record.started_at = Some(crate::clock::now());
+                });
+                Arc::new(doing::run(&work.handler, &job, &asked, context).await)
+            }
+            (None, _) | (_, None) => doing::cancelled(),
+        };
+        let is_kept = doing::is_kept(&outcome);
+        if is_kept && let Some(answers) = &self.0.answers {
+            answers.keep(&names, &likeness, &asked, &outcome).await;
+            // Its caller cancelled it, and was told so.
+            if let Phase::Ended { outcome, .. } = &job.now().phase {
+                answers.keep(&names, &likeness, &asked, outcome).await;
+            }
+        }
+        self.end(&job, names, outcome, is_kept);
+    }
+}
+
+enum Taken {
+    Known(Job),
+    New(Job, tokio::sync::mpsc::UnboundedReceiver<Body>),
+}
+
+impl Name {
+    /// Returns the names of a request.
+    fn of(new: &NewJob) -> Vec<Name> {
+        let id = new.request_id.as_deref().filter(|id| !id.is_empty());
+        let by_id = |id: &str| Name::by_id(&new.caller, new.door, id);
+        let by_key = |key: &str| Name { caller: new.caller.clone(), door: None, key: key.into() };
+        match (&new.key, id) {
+            (Key::RequestId, Some(id)) => vec![by_id(id)],
+            // Where ids are unique, callers ask by them, whatever header came with the request.
+            (Key::Other(key), Some(id)) if new.door.has_unique_ids() => vec![by_key(key), by_id(id)],
+            (Key::Other(key), _) => vec![by_key(key)],
+            (Key::None | Key::RequestId, _) => Vec::new(),
+        }
+    }
+
+    fn by_id(caller: &Arc<str>, door: Door, id: &str) -> Name {
+        Name { caller: caller.clone(), door: Some(door.name()), key: id.into() }
+    }
+
+    /// Returns the name as one text, for the store of answers.
+    pub(crate) fn text(&self) -> String {
+        format!("{}\n{}\n{}", self.caller, self.door.unwrap_or_default(), self.key)
+    }
+}
+
+impl Backend for Desk {
+    type Job = Job;
+    type Room = ();
+
+    async fn submit(&self, new: NewJob) -> Result<Submitted<Job>, Unaccepted<Job>> {
+        let Some(work) = self.0.works.get(&new.work) else { return Err(Unaccepted::UnknownWork) };
+        if new.agent.as_ref().is_some_and(|agent| *agent != self.0.name) {
+            return Err(Unaccepted::UnknownAgent);
+        }
+        let is_other = |(own, wanted): (&Arc<str>, &Arc<str>)| own != wanted;
+        if self.0.agent_type.as_ref().zip(new.addressed.as_ref()).is_some_and(is_other) {
+            return Err(Unaccepted::WrongType);
+        }
+        let names = Name::of(&new);
+        let asked = Arc::new(Asked::new(new, Instant::now()));
+        let likeness = same::Likeness::of(&asked.work, asked.input.bytes());
+        let (job, answers) = match self.take(&names, &likeness, &asked)? {
+            Taken::Known(job) => return Ok(Submitted::Repeat(job)),
+            Taken::New(job, answers) => (job, answers),
+        };
+        if let Some(kept) = self.remembered(&names).await {
+            self.forget(&asked, &names);
+            let (ended, before) = kept.into_job(&self.record(asked, Phase::Queued));
+            return if before == likeness { Ok(Submitted::Repeat(ended)) } else { Err(Unaccepted::Conflict(ended)) };
+        }
+        if work.at_most_once
+            && let Some(answers) = &self.0.answers
+        {
+            answers.begin(&names, &likeness, &asked).await;
+        }
+        let context = Context::new(job.clone(), answers);
+        tokio::spawn(self.clone().work(job.clone(), asked, context, names, likeness));
+        Ok(Submitted::New(job))
+    }
+
+    async fn find(&self, door: Door, caller: &Caller, request_id: &str) -> Result<Option<Job>, Refusal> {
+        let name = Name::by_id(&Arc::from(caller.name()), door, request_id);
+        let jobs = self.jobs();
+        let named = jobs.named.get(&name).map(|known| known.job.clone());
+        Ok(named.or_else(|| jobs.by_id.get(&request_id.parse::<Uuid>().ok()?).cloned()))
+    }
+
+    fn find_live(
+        &self,
+        door: Door,
+        caller: &Caller,
+        is_meant: impl Fn(&crosspoint_exchange::snapshot::Snapshot<'_>) -> bool,
+    ) -> Option<Job> {
+        let jobs = self.jobs();
+        let is_theirs = |now: &Arc<Record>| now.asked.door == door && *now.asked.caller == *caller.name();
+        let is_wanted = |now: &Arc<Record>| is_theirs(now) && is_meant(&Job::snapshot(now));
+        jobs.by_id.values().find(|job| is_wanted(&job.now())).cloned()
+    }
+
+    async fn answer(&self, job: &Job, answer: Body) -> Result<(), Denied> {
+        let now = job.now();
+        let state = Job::snapshot(&now).state.contract_state();
+        match (&now.phase, job.answer(answer)) {
+            (_, true) => Ok(()),
+            (Phase::Ended { .. }, false) => Err(Denied::Ended(state)),
+            (Phase::Queued | Phase::Running | Phase::Waiting { .. }, false) => Err(Denied::NotWaiting(state)),
+        }
+    }
+
+    async fn cancel(&self, job: &Job) -> Result<(), Denied> {
+        let now = job.now();
+        let outcome = doing::cancelled();
+        if !job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome }) {
+            return Err(Denied::Ended(Job::snapshot(&now).state.contract_state()));
+        }
+        job.stop().cancel();
+        Ok(())
+    }
+
+    async fn document(&self, job: &Job) -> Option<Block> {
+        Some(job.now().asked.document.clone())
+    }
+
+    async fn with_text(&self, now: Arc<Record>) -> Result<Whole<Desk>, Refusal> {
+        Ok(Whole { now, room: None })
+    }
+
+    fn agents(&self) -> Vec<Agent> {
+        let works = self.0.works.keys().cloned().collect();
+        vec![Agent { name: self.0.name.clone(), works, agent_type: self.0.agent_type.clone() }]
+    }
+
+    fn agent_type(&self, _: &str) -> Option<Arc<str>> {
+        self.0.agent_type.clone()
+    }
+}

@@ -1,0 +1,108 @@
+//! Why a handler could not do the work, in its own words.
+
+use std::fmt;
+
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::failure::{self, Dispatched, Repeat};
+use crosspoint_contracts::reply::Failed;
+
+/// Why the work failed. Its words go to the caller, and into no log.
+///
+/// Every error becomes a failure with the error's text, so a handler can use `?`:
+///
+/// ```
+/// # use crosspoint_agent::Failure;
+/// fn parse(text: &str) -> Result<u32, Failure> {
+///     Ok(text.parse()?)
+/// }
+/// assert_eq!(parse("x").unwrap_err().to_string(), "invalid digit found in string");
+/// ```
+#[derive(Clone)]
+pub struct Failure {
+    message: String,
+    code: Option<String>,
+    details: Option<serde_json::Value>,
+    kind: Kind,
+}
+
+/// What the caller may do about it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// The work was tried and failed.
+    Final,
+    /// Nothing was done, and the same work may be given again.
+    Retry,
+    /// The handler gave up because it was told to.
+    Cancelled,
+}
+
+impl Failure {
+    /// Returns a failure with one sentence for people.
+    pub fn new(message: impl Into<String>) -> Failure {
+        Failure { message: message.into(), code: None, details: None, kind: Kind::Final }
+    }
+
+    /// Adds a code for programs, such as `NOT_FOUND`.
+    #[must_use]
+    pub fn code(self, code: impl Into<String>) -> Failure {
+        Failure { code: Some(code.into()), ..self }
+    }
+
+    /// Adds what else is known: a JSON object.
+    #[must_use]
+    pub fn details(self, details: serde_json::Value) -> Failure {
+        Failure { details: Some(details), ..self }
+    }
+
+    /// Says that nothing was done and that the same work may be given again. Such a failure is not remembered: the next
+    /// request runs the handler.
+    #[must_use]
+    pub fn retryable(self) -> Failure {
+        Failure { kind: Kind::Retry, ..self }
+    }
+
+    pub(crate) fn cancelled() -> Failure {
+        Failure { kind: Kind::Cancelled, ..Failure::new(failure::Failure::Cancelled.sentence()) }
+    }
+
+    /// Returns it as the doors know failures.
+    pub(crate) fn failed(self) -> Failed {
+        let (failure, repeat) = match self.kind {
+            Kind::Final => (failure::Failure::AgentFailed, None),
+            Kind::Retry => (failure::Failure::ResourceLimit, Some(Repeat::Safe)),
+            Kind::Cancelled => (failure::Failure::Cancelled, None),
+        };
+        let details = match (self.details, &self.code) {
+            (Some(details), _) => Some(details),
+            (None, Some(code)) => Some(serde_json::json!({ "code": code })),
+            (None, None) => None,
+        };
+        Failed {
+            message: Some(Body::of(&self.message)),
+            code: self.code.map(|code| Body::of(&code)),
+            details: details.map(|details| Body::trusted(details.to_string())),
+            repeat,
+            ..Failed::of(failure, Dispatched::Yes)
+        }
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Failure {
+        Failure::new(error.to_string())
+    }
+}
+
+/// Writes the message, for the program that made it.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// Hides the words: they may be content.
+impl fmt::Debug for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Failure([{} bytes])", self.message.len())
+    }
+}

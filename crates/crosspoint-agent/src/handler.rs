@@ -1,0 +1,58 @@
+//! Functions that do the work.
+
+use std::future::Future;
+use std::pin::Pin;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::{Context, Failure};
+
+/// What a handler gives back, as JSON.
+pub(crate) type Done = Result<String, Failure>;
+
+/// A handler whose types are no longer known.
+pub(crate) type Boxed = Box<dyn Fn(Bytes, Context) -> Pin<Box<dyn Future<Output = Done> + Send>> + Send + Sync>;
+
+/// A function that does one kind of work. Async functions with an input and a [`Context`] are handlers.
+///
+/// The input is any type that serde reads, and the output any that it writes. `Box<serde_json::value::RawValue>` is the
+/// JSON as it came.
+pub trait Handler<Types>: Send + Sync + 'static {
+    #[doc(hidden)]
+    fn boxed(self) -> Boxed;
+}
+
+impl<F, I, O, E, Doing> Handler<(I, O, E)> for F
+where
+    F: Fn(I, Context) -> Doing + Send + Sync + 'static,
+    I: DeserializeOwned + Send + 'static,
+    O: Serialize + 'static,
+    E: Into<Failure> + 'static,
+    Doing: Future<Output = Result<O, E>> + Send + 'static,
+{
+    fn boxed(self) -> Boxed {
+        Box::new(move |input, context| {
+            // What is wrong with an input is told without the input.
+            let read = serde_json::from_slice::<I>(&input).map_err(|error| unread(&error));
+            let doing = read.map(|input| self(input, context));
+            Box::pin(async move {
+                let outputs = doing?.await.map_err(Into::into)?;
+                serde_json::to_string(&outputs).map_err(Failure::from)
+            })
+        })
+    }
+}
+
+/// Makes a failure of an input that the handler cannot take. Its place is named and its values are not.
+fn unread(error: &serde_json::Error) -> Failure {
+    let what = match error.classify() {
+        serde_json::error::Category::Data => "the input does not have the members and types that this work needs",
+        serde_json::error::Category::Syntax | serde_json::error::Category::Eof | serde_json::error::Category::Io => {
+            "the input is no JSON"
+        }
+    };
+    let place = format!("{what} (line {}, column {} of the input)", error.line(), error.column());
+    Failure::new(place).code("INVALID_INPUT")
+}

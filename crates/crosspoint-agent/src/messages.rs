@@ -1,0 +1,124 @@
+//! `/api/agent/message`: where an orchestrator pushes work in the message contract (MSG-14), and cancels it.
+//!
+//! Work that is done soon is answered with its outcome on the same connection (MSG-17). Other work is answered with a
+//! `work_status`; how it goes on is told to the orchestrator if its address is known, and the same request again gets
+//! the outcome in any case.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::Response;
+use axum::routing::post;
+use crosspoint_contracts::Kind;
+use crosspoint_contracts::message::{About, Cancel};
+use crosspoint_exchange::admission::{self, Admitted, Caller};
+use crosspoint_exchange::backend::Followed;
+use crosspoint_exchange::refusal::Refusal;
+use crosspoint_http::Refused;
+use crosspoint_http::body::Received;
+use crosspoint_http::door::message::{self, CONTRACT};
+use crosspoint_http::door::{Asking, Doors, SentBy};
+use uuid::Uuid;
+
+use crate::desk::Desk;
+use crate::record::Job;
+use crate::telling::Orchestrator;
+
+/// How long an orchestrator that does not say how long it waits is kept waiting. It gives up after 30 s of silence.
+const HOLD: Duration = Duration::from_secs(20);
+
+/// Interval at which a stopping agent checks whether all was told.
+const TOLD_PERIOD: Duration = Duration::from_millis(10);
+
+/// What the endpoint shares; cloning shares it.
+#[derive(Clone)]
+pub(crate) struct Messages {
+    pub(crate) doors: Doors<Desk>,
+    pub(crate) reports: Reports,
+}
+
+impl axum::extract::FromRef<Messages> for crosspoint_http::Site {
+    fn from_ref(messages: &Messages) -> crosspoint_http::Site {
+        messages.doors.site.clone()
+    }
+}
+
+/// Tells an orchestrator of jobs, each once at a time; cloning shares it.
+#[derive(Clone)]
+pub(crate) struct Reports {
+    to: Option<Arc<Orchestrator>>,
+    desk: Desk,
+    told: Arc<Mutex<HashSet<Uuid>>>,
+}
+
+impl Reports {
+    pub(crate) fn new(to: Option<Arc<Orchestrator>>, desk: Desk) -> Reports {
+        Reports { to, desk, told: Arc::default() }
+    }
+
+    /// Begins to tell of a job, unless it is being told of.
+    pub(crate) fn tell(&self, work: &Admitted<Job>) {
+        let Some(orchestrator) = self.to.clone() else { return };
+        let id = work.job.now().asked.id;
+        let lock = |told: &Mutex<HashSet<Uuid>>, change: &dyn Fn(&mut HashSet<Uuid>) -> bool| {
+            change(&mut told.lock().unwrap_or_else(PoisonError::into_inner))
+        };
+        if !lock(&self.told, &|told| told.insert(id)) {
+            return;
+        }
+        let (job, beside, desk, told) = (work.job.clone(), work.beside.clone(), self.desk.clone(), self.told.clone());
+        tokio::spawn(async move {
+            orchestrator.tell(&desk, job, beside).await;
+            lock(&told, &|told| told.remove(&id));
+        });
+    }
+}
+
+impl Reports {
+    /// Waits until no job is being told of.
+    pub(crate) async fn all_told(&self) {
+        while !self.told.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+            tokio::time::sleep(TOLD_PERIOD).await;
+        }
+    }
+}
+
+/// The endpoint.
+pub(crate) fn routes() -> Router<Messages> {
+    Router::new().route("/api/agent/message", post(take_message))
+}
+
+async fn take_message(
+    State(messages): State<Messages>,
+    caller: SentBy,
+    uri: Uri,
+    headers: HeaderMap,
+    received: Received,
+) -> Result<Response, Refused> {
+    let bytes = received.bytes.clone();
+    let about = |refusal| admission::about(refusal, CONTRACT, &bytes, &[]);
+    if About::of(&bytes).kind == Some(Kind::MessageError) {
+        return Ok(cancel(&messages.doors, &caller.0, &bytes).await.map_err(about)?);
+    }
+    let asking = Asking { wait: Some(HOLD), ..Asking::default() };
+    let mut requested = message::request_work(&messages.doors, caller, asking, (&uri, &headers), received).await?;
+    requested.work.wait = requested.work.wait.or(Some(HOLD));
+    let answered = message::answer_work(&messages.doors, &requested).await.map_err(about)?;
+    if !answered.is_told {
+        messages.reports.tell(&requested.work);
+    }
+    Ok(answered.response)
+}
+
+async fn cancel(doors: &Doors<Desk>, caller: &Caller, bytes: &[u8]) -> Result<Response, Refusal> {
+    let cancel = Cancel::read(bytes).ok_or_else(|| {
+        Refusal::invalid("an agent takes an `error` only if it cancels work", "send error_code 5901 to cancel work")
+    })?;
+    let cancelled = message::cancel_work(doors, caller, &cancel).await?;
+    // Work that is not known is not done, which is what was asked for.
+    Ok(cancelled.unwrap_or_else(|| crosspoint_http::json::response(StatusCode::OK, Vec::new())))
+}

@@ -1,0 +1,202 @@
+//! A job of the agent: what its callers may know of it at one moment, and how it is followed.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::outcome::Outcome;
+use crosspoint_contracts::reply::{Progress, Question};
+use crosspoint_contracts::request::{Door, NewJob};
+use crosspoint_contracts::time::Time;
+use crosspoint_exchange::backend::Followed;
+use crosspoint_exchange::snapshot::{Ended, Snapshot, State};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// What was asked for. It never changes.
+#[derive(Debug)]
+pub(crate) struct Asked {
+    pub(crate) id: Uuid,
+    pub(crate) door: Door,
+    pub(crate) caller: Arc<str>,
+    pub(crate) request_id: Box<str>,
+    pub(crate) work: Arc<str>,
+    pub(crate) pinned: Option<Arc<str>>,
+    pub(crate) echo: Option<Box<str>>,
+    pub(crate) trace: Option<Box<str>>,
+    /// Until when the caller waits for the work.
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) document: Block,
+    /// The input, cut out of the document.
+    pub(crate) input: Body,
+}
+
+/// A job at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) asked: Arc<Asked>,
+    pub(crate) agent: Arc<str>,
+    pub(crate) agent_type: Option<Arc<str>>,
+    pub(crate) phase: Phase,
+    pub(crate) progress: Option<Progress>,
+    pub(crate) progress_at: Time,
+    pub(crate) events: u32,
+    pub(crate) answers: usize,
+    pub(crate) started_at: Option<Time>,
+    pub(crate) updated_at: Time,
+}
+
+/// How far a job is.
+#[derive(Clone, Debug)]
+pub(crate) enum Phase {
+    /// The agent does as much as it may at a time.
+    Queued,
+    Running,
+    /// The handler asks a person, for this time.
+    Waiting {
+        question: Question,
+        number: u32,
+    },
+    Ended {
+        at: Time,
+        outcome: Arc<Outcome>,
+    },
+}
+
+/// A job that can be followed and changed; cloning shares it.
+#[derive(Clone)]
+pub(crate) struct Job(Arc<Shared>);
+
+struct Shared {
+    now: watch::Sender<Arc<Record>>,
+    stop: CancellationToken,
+    /// Where answers to the handler's question go.
+    answers: mpsc::UnboundedSender<Body>,
+}
+
+impl Job {
+    /// Makes a job that waits for its turn, and the end at which the answers to its questions arrive.
+    pub(crate) fn new(record: Record) -> (Job, mpsc::UnboundedReceiver<Body>) {
+        let (answers, arriving) = mpsc::unbounded_channel();
+        let (now, _) = watch::channel(Arc::new(record));
+        (Job(Arc::new(Shared { now, stop: CancellationToken::new(), answers })), arriving)
+    }
+
+    /// Returns the token that is cancelled when the job is to stop.
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.0.stop
+    }
+
+    /// Changes the job, unless it has ended: an outcome never changes. Returns whether it did.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Record)) -> bool {
+        self.0.now.send_if_modified(|now| {
+            if matches!(now.phase, Phase::Ended { .. }) {
+                return false;
+            }
+            let record = Arc::make_mut(now);
+            change(record);
+            record.events = record.events.saturating_add(1);
+            record.updated_at = crate::clock::now();
+            true
+        })
+    }
+
+    /// Gives the handler an answer to its question. Returns whether it asks one.
+    pub(crate) fn answer(&self, answer: Body) -> bool {
+        let mut is_asked = false;
+        self.change(|record| {
+            if let Phase::Waiting { .. } = record.phase {
+                record.phase = Phase::Running;
+                record.answers += 1;
+                is_asked = true;
+            }
+        });
+        is_asked && self.0.answers.send(answer).is_ok()
+    }
+
+    async fn until(&self, until: Instant, is_meant: impl Fn(&Record) -> bool) -> Arc<Record> {
+        let mut now = self.0.now.subscribe();
+        let waiting = now.wait_for(|record| is_meant(record));
+        if let Ok(Ok(record)) = tokio::time::timeout_at(until.into(), waiting).await {
+            return record.clone();
+        }
+        self.now()
+    }
+}
+
+impl Followed for Job {
+    type Now = Arc<Record>;
+
+    fn now(&self) -> Arc<Record> {
+        self.0.now.borrow().clone()
+    }
+
+    fn snapshot(now: &Arc<Record>) -> Snapshot<'_> {
+        now.snapshot()
+    }
+
+    async fn ended(&self, until: Instant) -> Arc<Record> {
+        self.until(until, |record| matches!(record.phase, Phase::Ended { .. })).await
+    }
+
+    async fn settled(&self, until: Instant) -> Arc<Record> {
+        self.until(until, |record| matches!(record.phase, Phase::Ended { .. } | Phase::Waiting { .. })).await
+    }
+
+    async fn moved(&self, seen: &Arc<Record>, until: Instant) -> Arc<Record> {
+        self.until(until, |record| record.events != seen.events).await
+    }
+}
+
+impl Asked {
+    /// Makes the job of a request.
+    pub(crate) fn new(new: NewJob, now: Instant) -> Asked {
+        let input = new.document.0.slice(new.input);
+        let id = Uuid::new_v4();
+        Asked {
+            id,
+            door: new.door,
+            caller: new.caller,
+            request_id: new.request_id.unwrap_or_else(|| id.to_string().into()),
+            work: new.work,
+            pinned: new.agent,
+            echo: new.echo,
+            trace: new.trace,
+            deadline: new.limits.total.and_then(|total| now.checked_add(total)),
+            document: new.document,
+            input: Body::trusted(input),
+        }
+    }
+}
+
+impl Record {
+    fn snapshot(&self) -> Snapshot<'_> {
+        let asked = &*self.asked;
+        Snapshot {
+            id: asked.id,
+            request_id: &asked.request_id,
+            work: &asked.work,
+            door: asked.door,
+            pinned: asked.pinned.as_deref(),
+            agent: Some(&self.agent),
+            agent_type: self.agent_type.as_deref(),
+            echo: asked.echo.as_deref(),
+            state: match &self.phase {
+                Phase::Queued => State::Queued,
+                Phase::Running => State::Running,
+                Phase::Waiting { question, number } => State::Waiting { question, number: (1, *number) },
+                Phase::Ended { at, outcome } => State::Ended(Ended { at: *at, outcome, is_unjudged: false }),
+            },
+            progress: self.progress.as_ref(),
+            began: None,
+            progress_at: self.progress_at,
+            events: self.events,
+            answers: self.answers,
+            attempts: u32::from(self.started_at.is_some()),
+            retries: 0,
+            started_at: self.started_at,
+            updated_at: self.updated_at,
+        }
+    }
+}

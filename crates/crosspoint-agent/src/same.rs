@@ -1,0 +1,68 @@
+//! Whether two requests are for the same work: the same name, and an input that means the same (ALL-1).
+
+use std::sync::Arc;
+
+use crosspoint_contracts::json::{Tape, Type, Value};
+use sha2::{Digest, Sha256};
+
+/// What two requests for the same work have in common. The input itself is not kept for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Likeness(String);
+
+impl Likeness {
+    /// Makes the likeness of a request.
+    pub(crate) fn of(work: &Arc<str>, input: &[u8]) -> Likeness {
+        let mut digest = Sha256::new();
+        digest.update(work.len().to_le_bytes());
+        digest.update(work.as_bytes());
+        match Tape::scan(input) {
+            Ok(tape) => tape.root().into_iter().for_each(|root| add(&mut digest, root)),
+            Err(_) => digest.update(input),
+        }
+        let bytes = digest.finalize();
+        Likeness(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// Reads what [`Likeness::text`] wrote.
+    pub(crate) fn read(text: &str) -> Likeness {
+        Likeness(text.to_owned())
+    }
+
+    /// Returns it as text.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Adds a value, however it is spelled: members in the order of their names, and texts without escapes.
+fn add(digest: &mut Sha256, value: Value<'_, '_>) {
+    let text = |digest: &mut Sha256, text: &str| {
+        digest.update(text.len().to_le_bytes());
+        digest.update(text.as_bytes());
+    };
+    match value.kind() {
+        Type::Object => {
+            let mut members: Vec<_> = value.members().map(|(name, value)| (name.decode(), value)).collect();
+            members.sort_by(|a, b| a.0.cmp(&b.0));
+            digest.update(b"{");
+            for (name, value) in members {
+                text(digest, &name);
+                add(digest, value);
+            }
+            digest.update(b"}");
+        }
+        Type::Array => {
+            digest.update(b"[");
+            value.items().for_each(|item| add(digest, item));
+            digest.update(b"]");
+        }
+        Type::String => {
+            digest.update(b"\"");
+            text(digest, &value.text().map(|text| text.decode()).unwrap_or_default());
+        }
+        _ => {
+            digest.update(b"=");
+            text(digest, value.source());
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! An agent as callers of each contract see it, over a real socket.
+
+mod support;
+
+mod answers;
+mod serving;
