@@ -3,7 +3,7 @@
 //! A request that was seen before gets the job that it is about: the one under way, or the one that has ended (MSG-8).
 //! What has ended is in memory for a while, and in the store of answers for longer.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -15,14 +15,18 @@ use crosspoint_exchange::refusal::{Limit, Refusal};
 use tokio::sync::{Notify, Semaphore};
 use uuid::Uuid;
 
-use crate::answers::{Answers, Kept};
+use crate::answers::{Answers, Place};
 use crate::handler::Boxed;
 use crate::record::{Asked, Job, Phase, Record};
 use crate::{Context, doing, same};
 
-/// Most jobs that have ended and are in memory, and most that have not.
-const ENDED_MAX: usize = 1_000;
+/// Most jobs that have not ended.
 const LIVE_MAX: usize = 10_000;
+
+/// Most jobs that have ended and are in memory, and most bytes of them: those that repeat a request soon are answered
+/// without a look at the disk.
+const ENDED_MAX: usize = 1_000;
+const ENDED_BYTES_MAX: usize = 64 << 20;
 
 /// An agent's jobs; cloning shares them.
 #[derive(Clone)]
@@ -48,7 +52,7 @@ pub(crate) struct Work {
 }
 
 /// What makes two requests the same, for one caller.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name {
     caller: Arc<str>,
     /// The door whose ids are meant; `None` for a key that all doors share.
@@ -58,11 +62,18 @@ pub(crate) struct Name {
 
 #[derive(Default)]
 struct Jobs {
-    named: HashMap<Name, Known>,
-    by_id: HashMap<Uuid, Job>,
+    named: BTreeMap<Name, Known>,
+    by_id: BTreeMap<Uuid, Job>,
     /// Those that have ended, the oldest first.
-    ended: VecDeque<(Uuid, Vec<Name>)>,
+    ended: VecDeque<Ended>,
+    ended_bytes: usize,
     live: usize,
+}
+
+struct Ended {
+    id: Uuid,
+    names: Vec<Name>,
+    bytes: usize,
 }
 
 #[derive(Clone)]
@@ -97,6 +108,13 @@ impl Desk {
         }
     }
 
+    /// Gives the store of answers back, once nothing more is to be kept.
+    pub(crate) async fn close(&self) {
+        if let Some(answers) = &self.0.answers {
+            answers.close().await;
+        }
+    }
+
     /// Stops all jobs that are under way.
     pub(crate) fn stop(&self) {
         let live: Vec<Job> = self.jobs().by_id.values().cloned().collect();
@@ -126,6 +144,12 @@ impl Desk {
             let job = known.job.clone();
             return if known.likeness == *likeness { Ok(Taken::Known(job)) } else { Err(Unaccepted::Conflict(job)) };
         }
+        // An answer is stored before its job leaves the memory, so it is in one of the two.
+        if let Some(place) =
+            self.0.answers.as_ref().and_then(|answers| names.iter().find_map(|name| answers.place(name)))
+        {
+            return Ok(Taken::Stored(place));
+        }
         if jobs.live >= LIVE_MAX {
             return Err(Unaccepted::Refused(Refusal::full(Limit::Jobs, LIVE_MAX)));
         }
@@ -138,42 +162,44 @@ impl Desk {
         Ok(Taken::New(job, answers))
     }
 
-    /// Returns the answer that only the store has.
-    async fn remembered(&self, names: &[Name]) -> Option<Kept> {
-        let answers = self.0.answers.as_ref()?;
-        for name in names {
-            if let Some(kept) = answers.find(name).await {
-                return Some(kept);
-            }
-        }
-        None
-    }
-
-    /// Takes the place back of a job that is not begun.
-    fn forget(&self, asked: &Asked, names: &[Name]) {
-        let mut jobs = self.jobs();
-        jobs.live -= 1;
-        jobs.by_id.remove(&asked.id);
-        names.iter().for_each(|name| drop(jobs.named.remove(name)));
+    /// Returns a job whose answer only the store has.
+    async fn remembered(
+        &self,
+        place: Place,
+        asked: Arc<Asked>,
+        likeness: &same::Likeness,
+    ) -> Result<Submitted<Job>, Unaccepted<Job>> {
+        let kept = match &self.0.answers {
+            Some(answers) => answers.read(place).await,
+            None => None,
+        };
+        // Whether the work was done cannot be told, so it is not done again.
+        let unread =
+            || Refusal::unavailable("the answer to this request cannot be read again", "look at the agent's log");
+        let kept = kept.ok_or_else(|| Unaccepted::Refused(unread()))?;
+        let (ended, before) = kept.into_job(&self.record(asked, Phase::Queued));
+        if before == *likeness { Ok(Submitted::Repeat(ended)) } else { Err(Unaccepted::Conflict(ended)) }
     }
 
     /// Gives a job its outcome, unless it has one.
     fn end(&self, job: &Job, names: Vec<Name>, outcome: Arc<crosspoint_contracts::outcome::Outcome>, is_kept: bool) {
         job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome });
-        let id = job.now().asked.id;
+        let now = job.now();
+        let bytes = now.asked.document.0.len() + Job::snapshot(&now).outcome_bytes();
+        let ended = Ended { id: now.asked.id, names, bytes };
         let mut jobs = self.jobs();
         jobs.live -= 1;
         if is_kept {
-            jobs.ended.push_back((id, names));
+            jobs.ended_bytes += bytes;
+            jobs.ended.push_back(ended);
         } else {
-            jobs.by_id.remove(&id);
-            names.iter().for_each(|name| drop(jobs.named.remove(name)));
+            jobs.forget(&ended);
         }
-        while jobs.ended.len() > ENDED_MAX
-            && let Some((id, names)) = jobs.ended.pop_front()
+        while (jobs.ended.len() > ENDED_MAX || jobs.ended_bytes > ENDED_BYTES_MAX)
+            && let Some(oldest) = jobs.ended.pop_front()
         {
-            jobs.by_id.remove(&id);
-            names.iter().for_each(|name| drop(jobs.named.remove(name)));
+            jobs.ended_bytes -= oldest.bytes;
+            jobs.forget(&oldest);
         }
         drop(jobs);
         self.0.ended.notify_waiters();
@@ -197,19 +223,32 @@ impl Desk {
             (None, _) | (_, None) => doing::cancelled(),
         };
         let is_kept = doing::is_kept(&outcome);
-        if is_kept && let Some(answers) = &self.0.answers {
-            answers.keep(&names, &likeness, &asked, &outcome).await;
-            // Its caller cancelled it, and was told so.
-            if let Phase::Ended { outcome, .. } = &job.now().phase {
-                answers.keep(&names, &likeness, &asked, outcome).await;
+        if let Some(answers) = &self.0.answers {
+            // Work that its caller cancelled stays cancelled: that is what the caller was told.
+            let told = match &job.now().phase {
+                Phase::Ended { outcome, .. } => outcome.clone(),
+                Phase::Queued | Phase::Running | Phase::Waiting { .. } => outcome.clone(),
+            };
+            match is_kept {
+                true => answers.keep(&names, &likeness, &asked, &told).await,
+                false => answers.undo(&names, &likeness, &asked).await,
             }
         }
         self.end(&job, names, outcome, is_kept);
     }
 }
 
+impl Jobs {
+    fn forget(&mut self, ended: &Ended) {
+        self.by_id.remove(&ended.id);
+        ended.names.iter().for_each(|name| drop(self.named.remove(name)));
+    }
+}
+
 enum Taken {
     Known(Job),
+    /// Only the store has the answer.
+    Stored(Place),
     New(Job, tokio::sync::mpsc::UnboundedReceiver<Body>),
 }
 
@@ -256,13 +295,9 @@ impl Backend for Desk {
         let likeness = same::Likeness::of(&asked.work, asked.input.bytes());
         let (job, answers) = match self.take(&names, &likeness, &asked)? {
             Taken::Known(job) => return Ok(Submitted::Repeat(job)),
+            Taken::Stored(place) => return self.remembered(place, asked, &likeness).await,
             Taken::New(job, answers) => (job, answers),
         };
-        if let Some(kept) = self.remembered(&names).await {
-            self.forget(&asked, &names);
-            let (ended, before) = kept.into_job(&self.record(asked, Phase::Queued));
-            return if before == likeness { Ok(Submitted::Repeat(ended)) } else { Err(Unaccepted::Conflict(ended)) };
-        }
         if work.at_most_once
             && let Some(answers) = &self.0.answers
         {

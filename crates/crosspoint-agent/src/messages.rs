@@ -4,7 +4,7 @@
 //! `work_status`; how it goes on is told to the orchestrator if its address is known, and the same request again gets
 //! the outcome in any case.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ impl axum::extract::FromRef<Messages> for crosspoint_http::Site {
 pub(crate) struct Reports {
     to: Option<Arc<Orchestrator>>,
     desk: Desk,
-    told: Arc<Mutex<HashSet<Uuid>>>,
+    told: Arc<Mutex<BTreeSet<Uuid>>>,
 }
 
 impl Reports {
@@ -64,7 +64,7 @@ impl Reports {
     pub(crate) fn tell(&self, work: &Admitted<Job>) {
         let Some(orchestrator) = self.to.clone() else { return };
         let id = work.job.now().asked.id;
-        let lock = |told: &Mutex<HashSet<Uuid>>, change: &dyn Fn(&mut HashSet<Uuid>) -> bool| {
+        let lock = |told: &Mutex<BTreeSet<Uuid>>, change: &dyn Fn(&mut BTreeSet<Uuid>) -> bool| {
             change(&mut told.lock().unwrap_or_else(PoisonError::into_inner))
         };
         if !lock(&self.told, &|told| told.insert(id)) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crosspoint_contracts::content::Text;
 use crosspoint_contracts::json::{Tape, Type, Value};
 use sha2::{Digest, Sha256};
 
@@ -58,9 +59,9 @@ fn add(digest: &mut Sha256, value: Value<'_, '_>) {
         }
         Type::String => {
             digest.update(b"\"");
-            text(digest, &value.text().map(|text| text.decode()).unwrap_or_default());
+            text(digest, &value.text().map(Text::decode).unwrap_or_default());
         }
-        _ => {
+        Type::Key | Type::Number | Type::Boolean | Type::Null => {
             digest.update(b"=");
             text(digest, value.source());
         }

@@ -90,6 +90,7 @@ pub(crate) async fn run(
     drop(listener);
     site.closing().cancel();
     let _ = tokio::time::timeout(FLUSH_TIME_MAX, places.all_free()).await;
+    desk.close().await;
     Ok(())
 }
 
@@ -114,6 +115,7 @@ pub(crate) async fn pull(
     if tokio::time::timeout(DRAIN, told).await.is_err() {
         desk.stop();
     }
+    desk.close().await;
 }
 
 /// Waits for the shutdown. Then new work is refused, and work under way has some time to end and to be answered.

@@ -1,6 +1,6 @@
 //! The file of the store of answers.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -14,7 +14,7 @@ use super::line::{Line, is_whole, sealed};
 
 /// Where a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(crate) struct Place {
     start: u64,
     bytes: usize,
 }
@@ -30,7 +30,7 @@ struct Open {
     bytes: u64,
 }
 
-type Index = HashMap<Box<str>, Place>;
+type Index = BTreeMap<Box<str>, Place>;
 
 impl AnswerFile {
     /// Opens the file and finds what is in it. What a crash tore off at its end is cut off.
@@ -50,7 +50,8 @@ impl AnswerFile {
             if let Some(read) = is_whole(&line).and_then(Line::read)
                 && now.since(read.at()) <= keep.age
             {
-                index.extend(read.names().map(|name| (name.into(), place)));
+                let names: Vec<Box<str>> = read.names().map(Into::into).collect();
+                note(&mut index, &names, place, read.is_undone());
             }
             bytes += line.len() as u64;
             line.clear();
@@ -62,6 +63,11 @@ impl AnswerFile {
 
     fn lock(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets another process have the file.
+    pub(super) fn unlock(&self) {
+        let _ = self.lock().file.unlock();
     }
 
     /// Adds lines and syncs them. Returns where they are.
@@ -125,6 +131,16 @@ impl AnswerFile {
         *index = kept;
         *open = Open { file, bytes };
         Ok(())
+    }
+}
+
+/// Notes what a line says: where the answer is, or that there is none.
+pub(super) fn note(index: &mut BTreeMap<Box<str>, Place>, names: &[Box<str>], place: Place, is_undone: bool) {
+    for name in names {
+        match is_undone {
+            true => drop(index.remove(name)),
+            false => drop(index.insert(name.clone(), place)),
+        }
     }
 }
 

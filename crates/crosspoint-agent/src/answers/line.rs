@@ -29,6 +29,9 @@ pub(super) struct Line<'l> {
     request_id: Cow<'l, str>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     outcome: Option<Ended<'l>>,
+    /// Whether the work was not done after all, and may be begun again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    undone: bool,
 }
 
 /// The parts of an outcome.
@@ -64,27 +67,42 @@ pub(crate) struct Kept {
 impl<'l> Line<'l> {
     /// Returns the line of a request that has an answer.
     pub(super) fn ended(names: &[Name], likeness: &Likeness, asked: &Asked, outcome: &Outcome) -> Vec<u8> {
-        Line::write(names, likeness, asked, Some(Ended::of(outcome)))
+        Line::write(names, likeness, asked, (Some(Ended::of(outcome)), false))
     }
 
     /// Returns the line of work that was begun.
     pub(super) fn begun(names: &[Name], likeness: &Likeness, asked: &Asked) -> Vec<u8> {
-        Line::write(names, likeness, asked, None)
+        Line::write(names, likeness, asked, (None, false))
     }
 
-    fn write(names: &[Name], likeness: &Likeness, asked: &Asked, outcome: Option<Ended<'_>>) -> Vec<u8> {
+    /// Returns the line of work that was not done after all.
+    pub(super) fn undone(names: &[Name], likeness: &Likeness, asked: &Asked) -> Vec<u8> {
+        Line::write(names, likeness, asked, (None, true))
+    }
+
+    fn write(
+        names: &[Name],
+        likeness: &Likeness,
+        asked: &Asked,
+        (outcome, undone): (Option<Ended<'_>>, bool),
+    ) -> Vec<u8> {
         let line = Line {
             names: names.iter().map(|name| name.text().into()).collect(),
             likeness: likeness.text().into(),
             at: crate::clock::now().0,
             request_id: (&*asked.request_id).into(),
             outcome,
+            undone,
         };
         serde_json::to_vec(&line).unwrap_or_default()
     }
 
     pub(super) fn read(line: &'l [u8]) -> Option<Line<'l>> {
         serde_json::from_slice(line).ok()
+    }
+
+    pub(super) fn is_undone(&self) -> bool {
+        self.undone
     }
 
     pub(super) fn at(&self) -> Time {

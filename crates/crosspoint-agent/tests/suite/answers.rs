@@ -88,3 +88,41 @@ fn the_file_stays_within_its_size_and_keeps_the_younger_answers() {
     let call = |id: &str| served.post("/agents/run/sync", &request(id, &json!({}))).json()["outputs"]["call"].clone();
     assert_eq!((call("r-199"), call("r-0")), (json!(199), json!(200)));
 }
+
+#[test]
+fn work_that_is_done_at_most_once_is_not_begun_again_after_a_kill() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("answers"));
+    let agent = |calls: &Arc<AtomicU32>| Agent::new("counter").at_most_once("count", counting(calls)).answers(&path);
+    let served = Served::start(agent(&calls));
+    let retried = request("retried", &json!({"fails": true}));
+    assert_eq!(served.post("/agents/run/sync", &retried).json()["ok"], json!(false));
+    served.post("/agents/run/sync", &request("done", &json!({})));
+    served.stop();
+    // As if the process had been killed in the middle of the last request: the answer is not there, its beginning is.
+    let text = std::fs::read_to_string(&path).expect("it is there");
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "begun, not done after all, begun, done");
+    std::fs::write(&path, lines[..3].join("\n") + "\n").expect("it can be written");
+    let served = Served::start(agent(&calls));
+    let interrupted = served.post("/agents/run/sync", &request("done", &json!({}))).json();
+    assert_eq!(interrupted["ok"], json!(false));
+    assert!(interrupted["error"].to_string().contains("INTERRUPTED"), "{interrupted}");
+    assert_eq!(served.post("/agents/run/sync", &retried).json()["ok"], json!(true), "it was not done");
+    assert_eq!(calls.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn many_callers_with_the_same_request_are_one_job() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("answers"));
+    let agent = || Agent::new("counter").on("count", counting(&calls)).answers(&path);
+    for round in 0..2 {
+        let served = Served::start(agent());
+        let address = served.address;
+        let ask = move || crate::support::ask_at(address, "POST", "/agents/run/sync", &request("one", &json!({})), "");
+        let callers: Vec<_> = (0..20).map(|_| std::thread::spawn(ask)).collect();
+        for caller in callers {
+            assert_eq!(caller.join().expect("it is answered").json()["outputs"]["call"], json!(0), "round {round}");
+        }
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+}

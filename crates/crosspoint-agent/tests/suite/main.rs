@@ -3,4 +3,6 @@
 mod support;
 
 mod answers;
+mod handlers;
+mod repo;
 mod serving;

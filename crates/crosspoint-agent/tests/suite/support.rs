@@ -42,18 +42,7 @@ impl Served {
 
     /// Sends one request on a connection of its own. `headers` are whole lines.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &str, headers: &str) -> Answer {
-        let mut stream = TcpStream::connect(self.address).expect("it is there");
-        let bytes = body.len();
-        write!(
-            stream,
-            "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {bytes}\r\n{headers}\r\n{body}"
-        )
-        .expect("it can be sent");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).expect("it is answered");
-        let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("it has a status");
-        let body = text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
-        Answer { status, body }
+        ask_at(self.address, method, path, body, headers)
     }
 
     /// Stops the agent and waits for its end.
@@ -73,6 +62,22 @@ impl Drop for Served {
     fn drop(&mut self) {
         self.end();
     }
+}
+
+/// Sends one request to an agent at this address.
+pub(crate) fn ask_at(address: SocketAddr, method: &str, path: &str, body: &str, headers: &str) -> Answer {
+    let mut stream = TcpStream::connect(address).expect("it is there");
+    let bytes = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {bytes}\r\n{headers}\r\n{body}"
+    )
+    .expect("it can be sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("it is answered");
+    let status = text.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("it has a status");
+    let body = text.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or_default();
+    Answer { status, body }
 }
 
 #[derive(Debug)]

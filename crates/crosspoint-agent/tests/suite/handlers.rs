@@ -1,0 +1,130 @@
+//! What handlers get and may do.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crosspoint_agent::{Agent, Context, Failure};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::Semaphore;
+
+use crate::support::Served;
+
+fn run(served: &Served, id: &str, work: &str, more: &Value) -> Value {
+    let mut request = json!({"request_id": id, "task_type": work, "inputs": {}});
+    request.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+    served.post("/agents/run/sync", &request.to_string()).json()
+}
+
+#[test]
+fn raw_input_is_given_as_it_was_written() {
+    let raw = |input: Box<RawValue>, _: Context| async move { Ok::<_, Failure>(json!({"raw": input.get()})) };
+    let served = Served::start(Agent::new("raw").on("raw", raw).forgetful());
+    let request = r#"{"request_id":"1","task_type":"raw","inputs":{"n": 1.50, "b":[ ]}}"#;
+    let answer = served.post("/agents/run/sync", request).json();
+    assert_eq!(answer["outputs"]["raw"], r#"{"n": 1.50, "b":[ ]}"#);
+}
+
+#[test]
+fn a_handler_that_takes_longer_than_its_caller_allows_is_stopped() {
+    let forever = |_: Value, _: Context| std::future::pending::<Result<(), Failure>>();
+    let served = Served::start(Agent::new("slow").on("slow", forever).forgetful());
+    let answer = run(&served, "1", "slow", &json!({"budgets": {"timeout_ms": 50}}));
+    assert_eq!((&answer["ok"], &answer["error"]["code"]), (&json!(false), &json!("TIMEOUT")), "{answer}");
+}
+
+#[test]
+fn what_is_printed_is_the_output_of_a_handler_that_gives_none() {
+    let prints = |_: Value, context: Context| async move {
+        context.output().write_all(b"one\n").await?;
+        context.output().write_all(b"two\n").await?;
+        Ok::<_, Failure>(())
+    };
+    let floods = |_: Value, context: Context| async move {
+        let block = vec![b'x'; 1 << 20];
+        for _ in 0..11 {
+            context.output().write_all(&block).await?;
+        }
+        Ok::<_, Failure>(())
+    };
+    let served = Served::start(Agent::new("prints").on("prints", prints).on("floods", floods).forgetful());
+    assert_eq!(run(&served, "1", "prints", &json!({}))["outputs"], json!({"output": "one\ntwo\n"}));
+    let flood = run(&served, "2", "floods", &json!({}));
+    assert_eq!(flood["ok"], json!(false));
+    assert!(flood["error"]["message"].as_str().is_some_and(|message| message.contains("10 MiB")), "{}", flood["error"]);
+}
+
+#[test]
+fn no_more_jobs_are_done_at_a_time_than_is_said() {
+    let (now, most) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let gate = Arc::new(Semaphore::new(0));
+    let (running, peak, open) = (now.clone(), most.clone(), gate.clone());
+    let work = move |_: Value, _: Context| {
+        let (running, peak, open) = (running.clone(), peak.clone(), open.clone());
+        async move {
+            peak.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            drop(open.acquire().await);
+            running.fetch_sub(1, Ordering::SeqCst);
+            Ok::<_, Failure>(())
+        }
+    };
+    let served = Served::start(Agent::new("few").on("work", work).concurrency(3).forgetful());
+    for number in 0..10 {
+        let id = format!("550e8400-e29b-41d4-a716-4466554400{number:02}");
+        let task = json!({"id": id, "type": "work", "payload": {}}).to_string();
+        assert_eq!(served.post("/tasks", &task).status, 202);
+    }
+    while now.load(Ordering::SeqCst) < 3 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    gate.add_permits(10);
+    for number in 0..10 {
+        let path = format!("/tasks/550e8400-e29b-41d4-a716-4466554400{number:02}");
+        while served.get(&path).json()["status"] != "completed" {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    assert_eq!(most.load(Ordering::SeqCst), 3);
+}
+
+#[test]
+fn a_handler_knows_its_request_work_trace_and_deadline() {
+    let knows = |_: Value, context: Context| async move {
+        let trace = context.traceparent().map(str::to_owned);
+        let left = context.deadline().map(|until| until.elapsed().is_zero());
+        Ok::<_, Failure>(json!({"id": context.request_id(), "work": context.work(), "trace": trace, "left": left}))
+    };
+    let served = Served::start(Agent::new("knows").on("knows", knows).forgetful());
+    let request = json!({"request_id": "mine", "task_type": "knows", "inputs": {}, "budgets": {"timeout_ms": 60_000}});
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let answer = served.ask("POST", "/agents/run/sync", &request.to_string(), &format!("traceparent: {trace}\r\n"));
+    let outputs = answer.json()["outputs"].clone();
+    assert_eq!((&outputs["id"], &outputs["work"], &outputs["left"]), (&json!("mine"), &json!("knows"), &json!(true)));
+    assert!(outputs["trace"].as_str().is_some_and(|known| known.contains("0af7651916cd43dd8448eb211c80319c")));
+}
+
+#[test]
+fn work_under_way_is_answered_before_the_agent_ends() {
+    let begun = Arc::new(AtomicU32::new(0));
+    let begins = begun.clone();
+    let slow = move |_: Value, _: Context| {
+        begins.store(1, Ordering::SeqCst);
+        async move {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            Ok::<_, Failure>(json!({"done": true}))
+        }
+    };
+    let served = Served::start(Agent::new("slow").on("slow", slow).forgetful());
+    let address = served.address;
+    let caller = std::thread::spawn(move || {
+        let request = json!({"request_id": "1", "task_type": "slow", "inputs": {}}).to_string();
+        crate::support::ask_at(address, "POST", "/agents/run/sync", &request, "")
+    });
+    while begun.load(Ordering::SeqCst) == 0 {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    served.stop();
+    assert_eq!(caller.join().expect("it is answered").json()["outputs"], json!({"done": true}));
+}

@@ -1,0 +1,32 @@
+//! What the crate is built with, and its example.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+fn read(path: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path))
+        .unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+#[test]
+fn it_is_built_without_the_orchestrator_and_its_store() {
+    let tree = Command::new(env!("CARGO"))
+        .args(["tree", "--offline", "--edges", "normal", "--prefix", "none", "--package", "crosspoint-agent"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo is there");
+    let tree = String::from_utf8_lossy(&tree.stdout).into_owned();
+    assert!(tree.contains("crosspoint-http"), "the tree was not read: {tree}");
+    for other in ["crosspoint-engine", "crosspoint-bridge", "crosspoint v", "rusqlite", "clap"] {
+        assert!(!tree.contains(other), "it is built with {other}");
+    }
+}
+
+#[test]
+fn the_example_is_short_and_is_that_of_the_page() {
+    let example = read("examples/echo.rs");
+    assert!(example.lines().count() < 30);
+    let code = example.split_once("\n\n").map(|(_, code)| code).expect("it begins with a comment");
+    assert!(read("README.md").contains(code), "the README has another example");
+}
