@@ -281,7 +281,7 @@ impl Backend for Desk {
     type Job = Job;
     type Room = ();
 
-    async fn submit(&self, new: NewJob) -> Result<Submitted<Job>, Unaccepted<Job>> {
+    async fn submit(&self, _: &Caller, new: NewJob) -> Result<Submitted<Job>, Unaccepted<Job>> {
         let Some(work) = self.0.works.get(&new.work) else { return Err(Unaccepted::UnknownWork) };
         if new.agent.as_ref().is_some_and(|agent| *agent != self.0.name) {
             return Err(Unaccepted::UnknownAgent);
@@ -327,7 +327,7 @@ impl Backend for Desk {
         jobs.by_id.values().find(|job| is_wanted(&job.now())).cloned()
     }
 
-    async fn answer(&self, job: &Job, answer: Body) -> Result<(), Denied> {
+    async fn answer(&self, _: &Caller, job: &Job, answer: Body) -> Result<(), Denied> {
         let now = job.now();
         let state = Job::snapshot(&now).state.contract_state();
         match (&now.phase, job.answer(answer)) {
@@ -337,7 +337,7 @@ impl Backend for Desk {
         }
     }
 
-    async fn cancel(&self, job: &Job) -> Result<(), Denied> {
+    async fn cancel(&self, _: &Caller, job: &Job) -> Result<(), Denied> {
         let now = job.now();
         let outcome = doing::cancelled();
         if !job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome }) {

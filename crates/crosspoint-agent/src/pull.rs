@@ -134,7 +134,7 @@ async fn take(message: Bytes, orchestrator: &Orchestrator, desk: &Desk, reports:
     if let Some(cancel) = Cancel::read(&message) {
         for id in cancel.request_id.iter().chain(&cancel.task_id) {
             if let Ok(Some(job)) = desk.find(Door::Contract(Contract::Message), &Caller::everyone(), id).await {
-                let _ = desk.cancel(&job).await;
+                let _ = desk.cancel(&Caller::everyone(), &job).await;
             }
         }
         return;

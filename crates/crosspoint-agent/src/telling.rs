@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::message::{About, Cancel};
+use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::answer::{self, Beside};
 use crosspoint_exchange::backend::{Backend, Followed};
 use crosspoint_exchange::trace::Trace;
@@ -66,7 +67,7 @@ impl Orchestrator {
             let status = answer::document(&Job::snapshot(&now), Contract::Message, &beside);
             let said = self.post(status.into(), &trace).await;
             if said.is_some_and(|said| is_about(&said, &now)) {
-                let _ = desk.cancel(&job).await;
+                let _ = desk.cancel(&Caller::everyone(), &job).await;
             }
             tokio::time::sleep(STATUS_PAUSE).await;
             now = job.moved(&now, Instant::now() + STATUS_PERIOD).await;
