@@ -12,7 +12,7 @@ use url::Url;
 use crate::answers::{Answers, Keep};
 use crate::desk::{Desk, Work};
 use crate::handler::Handler;
-use crate::pull::Registering;
+use crate::message::pull::Registering;
 use crate::serve::{self, Token};
 
 /// How many jobs are done at a time unless said otherwise.

@@ -28,13 +28,11 @@ mod desk;
 mod doing;
 mod failure;
 mod handler;
-mod messages;
+mod message;
 mod output;
-mod pull;
 mod record;
 mod same;
 mod serve;
-mod telling;
 
 pub use agent::Agent;
 pub use answers::Keep;

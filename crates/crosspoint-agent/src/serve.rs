@@ -26,9 +26,9 @@ use tokio::net::TcpListener;
 use url::Url;
 
 use crate::desk::Desk;
-use crate::messages::{self, Messages, Reports};
-use crate::pull::{self, Registering};
-use crate::telling::Orchestrator;
+use crate::message::pull::{self, Registering};
+use crate::message::telling::Orchestrator;
+use crate::message::{self as messages, Messages, Reports};
 
 /// The doors of contracts, by their paths.
 const DOORS: &[(&str, Contract)] = &[

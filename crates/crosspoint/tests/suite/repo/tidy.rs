@@ -9,8 +9,14 @@ use crosspoint_contracts::{Contract, Kind};
 use crate::support::program::root;
 
 /// The crates that talk in contracts, or beside them.
-const OURS: [&str; 5] =
-    ["crosspoint", "crosspoint-engine", "crosspoint-exchange", "crosspoint-http", "crosspoint-bridge"];
+const OURS: [&str; 6] = [
+    "crosspoint",
+    "crosspoint-agent",
+    "crosspoint-engine",
+    "crosspoint-exchange",
+    "crosspoint-http",
+    "crosspoint-bridge",
+];
 
 /// The source files of a crate, without files of tests and without tests at their ends.
 fn sources(name: &str) -> Vec<(PathBuf, String)> {
@@ -125,7 +131,7 @@ fn programs_know_neither_engine_nor_http() {
 #[test]
 fn crates_are_built_without_what_they_must_not_know() {
     let io = ["tokio", "hyper", "axum", "rusqlite", "reqwest"];
-    let walls: [(&str, &[&str]); 5] = [
+    let walls: [(&str, &[&str]); 6] = [
         ("crosspoint-contracts", &io),
         (
             "crosspoint-exchange",
@@ -137,6 +143,7 @@ fn crates_are_built_without_what_they_must_not_know() {
             &["hyper", "axum", "reqwest", "crosspoint-exchange", "crosspoint-http", "crosspoint-bridge", "clap"],
         ),
         ("crosspoint-http", &["rusqlite", "crosspoint-engine", "crosspoint-bridge", "clap"]),
+        ("crosspoint-agent", &["rusqlite", "crosspoint-engine", "crosspoint-bridge", "clap"]),
     ];
     for (name, unknown) in walls {
         let known = built_with(name);

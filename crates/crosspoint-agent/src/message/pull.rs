@@ -18,9 +18,9 @@ use crosspoint_http::call::Media;
 use tokio::time::{Instant, sleep, sleep_until};
 use uuid::Uuid;
 
+use super::Reports;
+use super::telling::Orchestrator;
 use crate::desk::Desk;
-use crate::messages::Reports;
-use crate::telling::Orchestrator;
 
 /// How long the orchestrator may keep a poll, in seconds.
 const WAIT_SECONDS: u32 = 20;

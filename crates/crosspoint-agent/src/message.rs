@@ -4,6 +4,9 @@
 //! `work_status`; how it goes on is told to the orchestrator if its address is known, and the same request again gets
 //! the outcome in any case.
 
+pub(crate) mod pull;
+pub(crate) mod telling;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -24,9 +27,9 @@ use crosspoint_http::door::message::{self, CONTRACT};
 use crosspoint_http::door::{Asking, Doors, SentBy};
 use uuid::Uuid;
 
+use self::telling::Orchestrator;
 use crate::desk::Desk;
 use crate::record::Job;
-use crate::telling::Orchestrator;
 
 /// How long an orchestrator that does not say how long it waits is kept waiting. It gives up after 30 s of silence.
 const HOLD: Duration = Duration::from_secs(20);
