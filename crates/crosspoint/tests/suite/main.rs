@@ -5,6 +5,7 @@ mod bridge;
 mod cli;
 mod contracts;
 mod exec;
+mod functions;
 mod message;
 mod message_door;
 mod native;

@@ -1,0 +1,113 @@
+//! Functions that are agents (`crosspoint-agent`), reached by a server in every contract that they serve.
+
+use std::net::SocketAddr;
+use std::thread::JoinHandle;
+
+use crosspoint_agent::{Agent, Context, Failure, Url};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use crate::support::server::{Server, until};
+
+async fn sum(input: Value, context: Context) -> Result<Value, Failure> {
+    context.progress(50.0, "Adding");
+    let numbers = input["of"].as_array().ok_or_else(|| Failure::new("there is nothing to add").code("NOTHING"))?;
+    Ok(json!({"sum": numbers.iter().filter_map(Value::as_i64).sum::<i64>()}))
+}
+
+async fn asks(_: Value, context: Context) -> Result<Value, Failure> {
+    let zone: String = context.ask("Which zone?", None).await?;
+    Ok(json!({"zone": zone}))
+}
+
+/// The contracts that the function is called in, and how an agent of each is configured.
+const WAYS: [(&str, &str); 4] = [
+    ("run", "url = \"http://ADDRESS\""),
+    ("task", "url = \"http://ADDRESS\""),
+    ("message", "via = \"push:http://ADDRESS\""),
+    ("workflow", "url = \"http://ADDRESS/agents/adder/envelope\""),
+];
+
+fn agent() -> Agent {
+    let agent = Agent::new("adder").on("task_asks", asks).on("pulled_sum", sum).forgetful();
+    WAYS.iter().fold(agent, |agent, (way, _)| agent.on(&format!("{way}_sum"), sum))
+}
+
+/// Something that runs in a runtime of its own, until this value is dropped.
+struct Running {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<std::io::Result<()>>>,
+}
+
+impl Running {
+    fn start<F: Future<Output = std::io::Result<()>>>(
+        run: impl FnOnce(oneshot::Receiver<()>) -> F + Send + 'static,
+    ) -> Running {
+        let (stop, stopped) = oneshot::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            runtime.block_on(run(stopped))
+        });
+        Running { stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(Ok(Err(error))) = self.thread.take().map(JoinHandle::join) {
+            panic!("{error}");
+        }
+    }
+}
+
+fn serve(agent: Agent) -> (SocketAddr, Running) {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.set_nonblocking(true).expect("it can be set");
+    let address = listener.local_addr().expect("it has an address");
+    let running = Running::start(|stopped| async move {
+        agent.serve(tokio::net::TcpListener::from_std(listener)?, async { drop(stopped.await) }).await
+    });
+    (address, running)
+}
+
+fn server_for(address: SocketAddr) -> Server {
+    let agent = |(way, place): &(&str, &str)| {
+        let place = place.replace("ADDRESS", &address.to_string());
+        let more = if *way == "task" { ", \"task_asks\"" } else { "" };
+        format!("[[agent]]\nname = \"{way}-adder\"\ncontract = \"{way}\"\n{place}\nwork = [\"{way}_sum\"{more}]\n")
+    };
+    Server::configured(&WAYS.iter().map(agent).collect::<String>())
+}
+
+#[test]
+fn a_function_is_an_agent_of_a_server_in_every_contract() {
+    let (address, _running) = serve(agent());
+    let server = server_for(address);
+    for (way, _) in WAYS {
+        let body = json!({"work": format!("{way}_sum"), "input": {"of": [1, 2, 39]}}).to_string();
+        let job = server.post("/api/v1/jobs?wait=60", &body).json();
+        assert_eq!(job["state"], "completed", "{way}: {job}");
+        assert!(job["outcome"].to_string().contains("42"), "{way}: {job}");
+        let body = json!({"work": format!("{way}_sum"), "input": {"none": true}}).to_string();
+        let failed = server.post("/api/v1/jobs?wait=60", &body).json();
+        assert_eq!(failed["state"], "failed", "{way}: {failed}");
+        assert!(failed["outcome"].to_string().contains("there is nothing to add"), "{way}: {failed}");
+    }
+    let asked = server.begin("task_asks");
+    server.in_state(&asked, "waiting");
+    assert_eq!(server.post(&format!("/api/v1/jobs/{asked}/answer"), r#"{"input": "north"}"#).status, 200);
+    assert_eq!(server.ended(&asked)["outcome"]["outputs"], json!({"zone": "north"}));
+}
+
+#[test]
+fn a_function_pulls_its_work_and_needs_no_address() {
+    let server = Server::start();
+    let url: Url = server.url().parse().expect("an address");
+    let _running = Running::start(|stopped| agent().agent_type("infra").connect(url, async { drop(stopped.await) }));
+    let body = json!({"work": "pulled_sum", "input": {"of": [40, 2]}}).to_string();
+    until("it has registered", || (server.post("/api/v1/jobs", &body).status == 202).then_some(()));
+    let job = server.post("/api/v1/jobs?wait=60", &body).json();
+    assert_eq!(job["state"], "completed", "{job}");
+    assert!(job["outcome"].to_string().contains("42"), "{job}");
+}
