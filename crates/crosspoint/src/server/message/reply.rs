@@ -61,7 +61,7 @@ impl App {
         }
         let claimed = about.agent_id.as_deref().unwrap_or_default();
         let speaker = self.speaker(who, claimed)?;
-        // Callers report about no work. For them none is looked up by its id: the answer would tell which ids there are.
+        // Callers report about no work, and none is looked up for them: the answer would tell which ids there are.
         if who.is_no_agent() {
             return match kind == Kind::MessageError {
                 true => self.take_cancel(kind, who, about.from_agent.as_deref(), &received).await,

@@ -121,7 +121,9 @@ pub(super) fn silence(cell: &Cell<'_>) -> Verdict {
         assert_eq!(job["attempts"], 4, "{job}");
         sent_again(&cell.seen("new"), 4);
     } else if cell.kind != Kind::Builtin {
-        assert_eq!(cell.seen("new").len(), 1, "what may have begun is not begun again");
+        // A requester's time counts from the request on, and may be over before a slow machine has begun.
+        let begun = cell.seen("new").len();
+        assert!(begun == 1 || (is_limited && begun == 0), "what may have begun is not begun again: {begun}");
     }
     if cell.kind.gives_text() {
         // Nobody waits any more, so no agent is to begin it or to go on with it.
