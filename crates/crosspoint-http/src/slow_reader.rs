@@ -1,8 +1,8 @@
 //! A socket whose other end must read what it asked for.
 //!
-//! A caller that asks for much and reads nothing, or next to nothing, would otherwise hold the answer in memory, and one
-//! of the allowed connections, for ever. A stream that waits for events is not behind: the clock runs only while bytes
-//! wait to be taken.
+//! A caller that asks for much and reads nothing, or next to nothing, would otherwise hold the answer in memory, and
+//! one of the allowed connections, for ever. A stream that waits for events is not behind: the clock runs only while
+//! bytes wait to be taken.
 
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
@@ -36,7 +36,7 @@ pub(crate) struct Unstalled {
 struct Taken(usize);
 
 impl Taken {
-    /// Adds bytes that were taken of those offered. Returns whether the other end keeps up, and has its whole time again.
+    /// Adds bytes that were taken of those offered. Returns whether the other end keeps up, and has all its time again.
     fn keeps_up(&mut self, bytes: usize, offered: usize) -> bool {
         self.0 += bytes;
         let keeps_up = bytes >= offered || self.0 >= TAKEN_BYTES_MIN;
