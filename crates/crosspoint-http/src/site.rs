@@ -23,7 +23,7 @@ pub struct Limits {
     pub header_time_max: Duration,
     /// Longest time in which a body must arrive.
     pub body_time_max: Duration,
-    /// Longest time for which a caller may read nothing of an answer.
+    /// Longest time in which a caller may take next to nothing of an answer.
     pub write_time_max: Duration,
     /// Longest time for which a connection stays open after an answer if nothing is asked over it.
     pub idle_time_max: Duration,

@@ -1,7 +1,8 @@
 //! A socket whose other end must read what it asked for.
 //!
-//! A caller that asks for much and reads nothing would otherwise hold the answer in memory, and one of the allowed
-//! connections, for ever.
+//! A caller that asks for much and reads nothing, or next to nothing, would otherwise hold the answer in memory, and
+//! one of the allowed connections, for ever. A stream that waits for events is not behind: the clock runs only while
+//! bytes wait to be taken.
 
 use std::future::Future;
 use std::io::{self, ErrorKind, IoSlice};
@@ -17,19 +18,38 @@ use super::Site;
 use super::connection::Pace;
 use super::socket::Stream;
 
-/// A socket. Writes to it fail if the other end takes no byte for `[limits] write_seconds`.
+/// Fewest bytes of a longer answer that must be taken within `[limits] write_seconds`.
+const TAKEN_BYTES_MIN: usize = 16 << 10;
+
+/// A socket. Writes to it fail if the other end takes too little for `[limits] write_seconds`.
 pub(crate) struct Unstalled {
     stream: Stream,
     site: Site,
     /// Runs only while written bytes wait to be taken.
     timer: Option<Pin<Box<Sleep>>>,
+    taken: Taken,
     /// What the connection waits for, which cannot see this socket.
     pace: Arc<Pace>,
 }
 
+/// How many bytes were taken since the timer began.
+struct Taken(usize);
+
+impl Taken {
+    /// Adds bytes that were taken of those offered. Returns whether the other end keeps up, and has all its time again.
+    fn keeps_up(&mut self, bytes: usize, offered: usize) -> bool {
+        self.0 += bytes;
+        let keeps_up = bytes >= offered || self.0 >= TAKEN_BYTES_MIN;
+        if keeps_up {
+            self.0 = 0;
+        }
+        keeps_up
+    }
+}
+
 impl Unstalled {
     pub(crate) fn new(stream: Stream, site: Site, pace: Arc<Pace>) -> Unstalled {
-        Unstalled { stream, site, timer: None, pace }
+        Unstalled { stream, site, timer: None, taken: Taken(0), pace }
     }
 
     /// Completes when the other end has left. Anything that it still sends is discarded.
@@ -54,18 +74,28 @@ impl Unstalled {
     }
 
     /// Returns the result of a write, or an error if it has taken too long.
-    fn within_time<T>(&mut self, written: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+    fn within_time(
+        &mut self,
+        written: Poll<io::Result<usize>>,
+        offered: usize,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<usize>> {
         self.pace.written(written.is_pending());
-        if written.is_ready() {
-            self.timer = None;
-            return written;
+        if let Poll::Ready(result) = written {
+            if self.taken.keeps_up(result.as_ref().map_or(0, |bytes| *bytes), offered) {
+                self.timer = None;
+            }
+            return Poll::Ready(result);
         }
         let time_max = self.site.limits().write_time_max;
+        if self.timer.is_none() {
+            self.taken = Taken(0);
+        }
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(time_max)));
         ready!(timer.as_mut().poll(cx));
         self.stream.forget_unsent();
         self.site.tally().refused(Limit::WriteSeconds);
-        tracing::debug!("a connection was closed: nothing of its answer was taken");
+        tracing::debug!("a connection was closed: too little of its answer was taken");
         Poll::Ready(Err(ErrorKind::TimedOut.into()))
     }
 }
@@ -84,7 +114,7 @@ impl AsyncRead for Unstalled {
 impl AsyncWrite for Unstalled {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.within_time(written, cx)
+        self.within_time(written, bytes.len(), cx)
     }
 
     fn poll_write_vectored(
@@ -93,7 +123,7 @@ impl AsyncWrite for Unstalled {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.within_time(written, cx)
+        self.within_time(written, slices.iter().map(|slice| slice.len()).sum(), cx)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -106,5 +136,20 @@ impl AsyncWrite for Unstalled {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_takes_next_to_nothing_does_not_keep_up() {
+        let (mut taken, whole) = (Taken(0), 1 << 20);
+        assert!((0..100).all(|_| !taken.keeps_up(1, whole)), "a byte now and then is not enough");
+        assert!(taken.keeps_up(TAKEN_BYTES_MIN - 100, whole));
+        assert!(!taken.keeps_up(TAKEN_BYTES_MIN - 1, whole), "and as much again is needed");
+        assert!(taken.keeps_up(50, 50), "or all there is: an event, or the end of an answer");
+        assert!(!taken.keeps_up(1, whole));
     }
 }

@@ -27,9 +27,9 @@ impl Fairness {
         }
     }
 
-    /// Returns the callers that get no more of the agent's places: if all their jobs ask, they have three quarters of the
-    /// places for jobs that wait for people. Such jobs may wait for ever, and an agent that has no such place left takes
-    /// no work. An agent that asks nobody has no limit on those places, and bars nobody.
+    /// Returns the callers that get no more of the agent's places: if all their jobs ask, they have three quarters of
+    /// the places for jobs that wait for people. Such jobs may wait for ever, and an agent that has no such place left
+    /// takes no work. An agent that asks nobody has no limit on those places, and bars nobody.
     pub(super) fn barred(&self, waiting_max: u32) -> impl Iterator<Item = &str> {
         let most = (waiting_max - waiting_max / 4).min(waiting_max.saturating_sub(1)).max(1);
         self.has.iter().filter(move |(_, has)| **has >= most).map(|(caller, _)| &**caller)

@@ -125,7 +125,7 @@ impl Engine {
     pub async fn grants_are(&self, wanted: impl Fn(&Grants) -> bool) {
         let mut grants = self.published().changing_grants();
         if grants.wait_for(|grants| wanted(grants)).await.is_err() {
-            pending().await
+            pending::<()>().await;
         }
     }
 

@@ -32,7 +32,7 @@ pub(crate) struct Limits {
     pub(crate) header_time_max: Duration,
     /// Longest time in which a body must arrive.
     pub(crate) body_time_max: Duration,
-    /// Longest time for which a caller may read nothing of an answer.
+    /// Longest time in which a caller may take next to nothing of an answer.
     pub(crate) write_time_max: Duration,
     /// Longest time for which nothing is asked over a connection that is kept open.
     pub(crate) idle_time_max: Duration,

@@ -142,7 +142,7 @@ pub(super) static LIMITS: [Key<Config>; 23] = [
     },
     Key {
         name: "write_seconds",
-        about: "Longest time for which a caller may read nothing of an answer.",
+        about: "Longest time in which a caller may take less than 16 KiB of an answer that waits for it.",
         kind: Kind::Seconds(HOUR),
         get: |config| Some(Value::Time(config.limits.write_time_max)),
         set: |config, value| config.limits.write_time_max = value.time(),

@@ -1,5 +1,5 @@
-//! What is under way when it may no longer be: its token is revoked, replaced or expires, or it came without a token and
-//! the server asks for tokens from now on. A stream is cut off, and a request that waits is refused.
+//! What is under way when it may no longer be: its token is revoked, replaced or expires, or it came without a token
+//! and the server asks for tokens from now on. A stream is cut off, and a request that waits is refused.
 
 use std::pin::pin;
 use std::time::Duration;

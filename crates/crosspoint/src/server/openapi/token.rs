@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "schemas are made from these types; no value of them is")]
 
 use crosspoint_contracts::content::Nullable;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::json;
 
 use super::operation::Operation;
@@ -20,7 +20,7 @@ struct NewToken {
     /// The agent whose token it is; only for agents. Without it the name is the agent's.
     agent: Option<Nullable<Given>>,
     /// How long it is good. Without it, until it is revoked.
-    #[schemars(range(min = 1, max = 3_153_600_000_u64))]
+    #[schemars(default, schema_with = "lifetime")]
     expires_seconds: Option<Nullable<u64>>,
 }
 
@@ -28,11 +28,21 @@ struct NewToken {
 #[derive(JsonSchema)]
 struct Rotation {
     /// How long the old token is good beside the new one; not at all where this is missing.
-    #[schemars(range(min = 0, max = 31_536_000))]
+    #[schemars(default, schema_with = "overlap")]
     overlap_seconds: Option<Nullable<u64>>,
     /// How long the new token is good. Without it, as long as the old one was made for, counted from now.
-    #[schemars(range(min = 1, max = 3_153_600_000_u64))]
+    #[schemars(default, schema_with = "lifetime")]
     expires_seconds: Option<Nullable<u64>>,
+}
+
+/// How long a token may be good: a hundred years at most.
+fn lifetime(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [{ "type": "integer", "minimum": 1, "maximum": 3_153_600_000_u64 }, { "type": "null" }] })
+}
+
+/// How long it may be good beside the next one: a year at most.
+fn overlap(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "anyOf": [{ "type": "integer", "minimum": 0, "maximum": 31_536_000 }, { "type": "null" }] })
 }
 
 /// What is known of a token.

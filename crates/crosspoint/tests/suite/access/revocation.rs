@@ -1,5 +1,5 @@
-//! What is open when its token is revoked, replaced or expires, or when the server begins to ask for tokens: streams end,
-//! and waits are refused.
+//! What is open when its token is revoked, replaced or expires, or when the server begins to ask for tokens: streams
+//! end, and waits are refused.
 
 use std::io::{BufReader, Read, Write};
 use std::net::TcpStream;
