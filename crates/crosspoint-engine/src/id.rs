@@ -5,8 +5,8 @@
 //! the number: [`Ids`] hides it with a key, because two ids of one caller would otherwise tell how many jobs of others
 //! came in between.
 //!
-//! The last 34 bits prove that the store made the id for a job of one caller: that caller finds nothing by any other id,
-//! and cannot tell why.
+//! The last 34 bits prove that the store made the id for a job of one caller: that caller finds nothing by any other
+//! id, and cannot tell why.
 
 mod hidden;
 
