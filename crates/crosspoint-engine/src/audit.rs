@@ -28,7 +28,7 @@ pub const AGE_DEFAULT: Duration = Duration::from_secs(365 * 86_400);
 pub const READ_AGAIN: Duration = Duration::from_secs(600);
 
 /// Most readings and repeats that are remembered. One that is forgotten is written again: nothing is missing then, and
-/// whoever has those of others forgotten has as many entries written in their own name.
+/// a reader that has those of others forgotten has as many entries written in its own name.
 const READINGS_MAX: usize = 10_000;
 
 /// Something that is audited.

@@ -14,6 +14,7 @@
 pub mod admission;
 pub mod answer;
 pub mod backend;
+mod caller;
 mod echo;
 pub mod incoming;
 pub mod listed;

@@ -64,7 +64,7 @@ impl Record {
         let path = shortened(self.uri.path());
         let about = response.extensions().get::<About>();
         let job = about.and_then(|about| about.job).or_else(|| location.and_then(job_in)).or_else(|| job_in(path));
-        // Whoever is not let in, or asks too often, can only be helped or stopped if it is known where they are.
+        // A client that is not let in, or asks too often, can be helped or stopped only if its address is known.
         let is_turned_away = is_turning_away(response.status());
         let from = Some(self.from).filter(|_| is_turned_away).and_then(address);
         let token = response.extensions().get::<TokenName>().filter(|_| is_turned_away);

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 /// Narrowest terminal for which lines are broken.
 const WIDTH_MIN: usize = 40;
 
-/// Breaks a text that goes to stderr, if that is a terminal. Lines after the first begin with so many spaces.
+/// Breaks a text that goes to stderr, if that is a terminal. Lines after the first begin with `indent` spaces.
 pub(crate) fn for_stderr(text: &str, indent: usize) -> String {
     let width = io::stderr().is_terminal().then(|| terminal_size::terminal_size_of(io::stderr())).flatten();
     match width.map(|(terminal_size::Width(width), _)| usize::from(width)).filter(|width| *width >= WIDTH_MIN) {

@@ -64,7 +64,7 @@ impl Who {
     }
 
     /// Whether lists show content of the work: to its own caller, and where nothing is on record. A list does not say
-    /// which of it was read, so whoever administers a server sees content of one job at a time.
+    /// which of it was read, so an administrator sees content of one job at a time.
     pub(in crate::server) fn reads_in_lists(&self, job: &Job) -> bool {
         match self {
             Who::Anyone { is_recorded, .. } => !is_recorded,

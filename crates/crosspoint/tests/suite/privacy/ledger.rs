@@ -55,7 +55,7 @@ impl Ledger {
         self.planted.borrow().len()
     }
 
-    /// Notes which canaries have come to somebody whom they are meant for.
+    /// Notes which canaries have come to a reader that they are meant for.
     pub(crate) fn arrives(&self, text: &[u8]) {
         self.arrived.borrow_mut().extend(numbers_in(&String::from_utf8_lossy(text)));
     }
