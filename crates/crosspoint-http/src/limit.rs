@@ -5,8 +5,8 @@
 //! - [`rates`]: how many requests each sends in a second;
 //! - [`failures`]: how often each has failed to show who it is;
 //! - [`streams`]: the place of one event stream;
-//! - [`bodies`]: how many bytes of bodies are being read;
-//! - [`unsent`]: whose long answers have to go when there are too many;
+//! - `bodies`: how many bytes of bodies are being read;
+//! - `unsent`: whose long answers have to go when there are too many;
 //! - [`head`]: how long the head of a request may be.
 //!
 //! What is remembered of an address is bounded (`recent`): a caller may have a million of them.
