@@ -214,6 +214,11 @@ impl Desk {
         };
         let outcome = match (permit, self.0.works.get(&asked.work)) {
             (Some(_permit), Some(work)) => {
+                if work.at_most_once
+                    && let Some(answers) = &self.0.answers
+                {
+                    answers.begin(&names, &likeness, &asked).await;
+                }
                 job.change(|record| {
                     record.phase = Phase::Running;
                     record.started_at = Some(crate::clock::now());
@@ -282,7 +287,9 @@ impl Backend for Desk {
     type Room = ();
 
     async fn submit(&self, _: &Caller, new: NewJob) -> Result<Submitted<Job>, Unaccepted<Job>> {
-        let Some(work) = self.0.works.get(&new.work) else { return Err(Unaccepted::UnknownWork) };
+        if !self.0.works.contains_key(&new.work) {
+            return Err(Unaccepted::UnknownWork);
+        }
         if new.agent.as_ref().is_some_and(|agent| *agent != self.0.name) {
             return Err(Unaccepted::UnknownAgent);
         }
@@ -298,11 +305,7 @@ impl Backend for Desk {
             Taken::Stored(place) => return self.remembered(place, asked, &likeness).await,
             Taken::New(job, answers) => (job, answers),
         };
-        if work.at_most_once
-            && let Some(answers) = &self.0.answers
-        {
-            answers.begin(&names, &likeness, &asked).await;
-        }
+        // From here on nothing is waited for: a caller that leaves must not leave a job that is never begun.
         let context = Context::new(job.clone(), answers);
         tokio::spawn(self.clone().work(job.clone(), asked, context, names, likeness));
         Ok(Submitted::New(job))

@@ -1,5 +1,7 @@
 //! Answers outlive the agent.
 
+use std::io::Write;
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -125,4 +127,22 @@ fn many_callers_with_the_same_request_are_one_job() {
         }
     }
     assert_eq!(calls.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_caller_that_hangs_up_leaves_no_job_that_is_never_begun() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("answers"));
+    let served = Served::start(Agent::new("counter").at_most_once("count", counting(&calls)).answers(&path));
+    for number in 0..50 {
+        let body = request(&format!("left-{number}"), &json!({}));
+        let head =
+            format!("POST /agents/run/sync HTTP/1.1\r\nhost: localhost\r\ncontent-length: {}\r\n\r\n", body.len());
+        let mut stream = TcpStream::connect(served.address).expect("it is there");
+        stream.write_all((head + &body).as_bytes()).expect("it can be sent");
+    }
+    for number in 0..50 {
+        let answer = served.post("/agents/run/sync", &request(&format!("left-{number}"), &json!({})));
+        assert_eq!(answer.json()["ok"], json!(true), "{number}: {answer:?}");
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), 50, "each is done once");
 }

@@ -10,7 +10,7 @@ use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::runtime::Attempt;
+use crosspoint_engine::runtime::{Attempt, Gone};
 use crosspoint_exchange::outgoing::{self, AgentOptions, Outgoing};
 use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{AnswerRoom, Endpoint, Http, Unanswered};
@@ -81,6 +81,21 @@ impl Agent {
             Ok(_) | Err(_) => self.token.accepted(),
         }
         result.map_err(Failed::by_agent)
+    }
+
+    /// Returns what came of an attempt in a contract that has no way to cancel: when the attempt is stopped, whatever is
+    /// open is closed.
+    pub(super) async fn until_stopped(
+        &self,
+        attempt: &Attempt,
+        answer: impl Future<Output = Result<Success, Failed>>,
+    ) -> Result<Success, Failed> {
+        tokio::select! {
+            // An answer that has come counts, even if the attempt is stopped in this very moment.
+            biased;
+            result = answer => self.concluded(result),
+            () = attempt.stopped() => Err(super::gone(Gone)),
+        }
     }
 
     /// How long the agent may say nothing about this attempt.

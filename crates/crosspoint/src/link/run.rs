@@ -21,7 +21,7 @@ use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::clause::{RUN_121, RUN_122};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::runtime::{Attempt, Gone, Link};
+use crosspoint_engine::runtime::{Attempt, Link};
 use crosspoint_exchange::outgoing::Outgoing;
 use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{Answer, Endpoint, Media, Unanswered};
@@ -86,13 +86,7 @@ impl Link for Run {
     fn run(self: Arc<Self>, attempt: Attempt) -> Pin<Box<dyn Future<Output = Result<Success, Failed>> + Send>> {
         Box::pin(async move {
             let attempt = Arc::new(attempt);
-            tokio::select! {
-                // An answer that has come counts, even if the attempt is stopped in this very moment.
-                biased;
-                result = self.answer(&attempt) => self.agent.concluded(result),
-                // The contract has no way to cancel: whatever is open is closed.
-                () = attempt.stopped() => Err(super::gone(Gone)),
-            }
+            self.agent.until_stopped(&attempt, self.answer(&attempt)).await
         })
     }
 

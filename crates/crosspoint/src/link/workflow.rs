@@ -16,7 +16,7 @@ use crosspoint_contracts::time::Time;
 use crosspoint_contracts::workflow::clause::WF_8;
 use crosspoint_contracts::{Contract, Kind};
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::runtime::{Attempt, Gone, Link};
+use crosspoint_engine::runtime::{Attempt, Link};
 use crosspoint_exchange::reply::{self, Meaning, Reply};
 use crosspoint_http::call::{Endpoint, Media, Unanswered};
 use crosspoint_http::long;
@@ -51,13 +51,7 @@ impl Link for Workflow {
     fn run(self: Arc<Self>, attempt: Attempt) -> Pin<Box<dyn Future<Output = Result<Success, Failed>> + Send>> {
         Box::pin(async move {
             let attempt = Arc::new(attempt);
-            tokio::select! {
-                // An answer that has come counts, even if the attempt is stopped in this very moment.
-                biased;
-                result = self.answer(&attempt) => self.agent.concluded(result),
-                // The contract has no way to cancel: the connection is closed.
-                () = attempt.stopped() => Err(super::gone(Gone)),
-            }
+            self.agent.until_stopped(&attempt, self.answer(&attempt)).await
         })
     }
 
