@@ -83,8 +83,8 @@ impl Agent {
         result.map_err(Failed::by_agent)
     }
 
-    /// Returns what came of an attempt in a contract that has no way to cancel: when the attempt is stopped, whatever is
-    /// open is closed.
+    /// Returns what came of an attempt in a contract that has no way to cancel: when the attempt is stopped, the
+    /// connection is closed.
     pub(super) async fn until_stopped(
         &self,
         attempt: &Attempt,
