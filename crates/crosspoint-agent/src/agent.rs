@@ -13,10 +13,14 @@ use crate::answers::{Answers, Keep};
 use crate::desk::{Desk, Work};
 use crate::handler::Handler;
 use crate::message::pull::Registering;
+use crate::places::Places;
 use crate::serve::{self, Token};
 
 /// How many jobs are done at a time unless said otherwise.
 const CONCURRENCY: usize = 16;
+
+/// How many jobs beside those may wait for a person unless said otherwise.
+const WAITING: usize = 1_000;
 
 /// An agent. Give it work with [`Agent::on`], then [serve](Agent::serve).
 pub struct Agent {
@@ -24,6 +28,7 @@ pub struct Agent {
     agent_type: Option<Arc<str>>,
     works: BTreeMap<Arc<str>, Work>,
     concurrency: usize,
+    waiting: usize,
     answers: Option<PathBuf>,
     keep: Keep,
     token_file: Option<PathBuf>,
@@ -40,6 +45,7 @@ impl Agent {
             agent_type: None,
             works: BTreeMap::new(),
             concurrency: CONCURRENCY,
+            waiting: WAITING,
             answers: Some(answers),
             keep: Keep::default(),
             token_file: None,
@@ -78,6 +84,12 @@ impl Agent {
     #[must_use]
     pub fn concurrency(self, jobs: usize) -> Agent {
         Agent { concurrency: jobs.max(1), ..self }
+    }
+
+    /// Says how many jobs beside those may wait for a person's answer. While more wait, they count as work that is done.
+    #[must_use]
+    pub fn waiting(self, jobs: usize) -> Agent {
+        Agent { waiting: jobs, ..self }
     }
 
     /// Says where answers are kept over restarts.
@@ -137,6 +149,7 @@ impl Agent {
             works: self.works.keys().cloned().collect(),
             concurrency: self.concurrency,
         };
-        Ok((Desk::new((self.name, self.agent_type), self.works, self.concurrency, answers), token, own))
+        let places = Places::new(self.concurrency, self.waiting);
+        Ok((Desk::new((self.name, self.agent_type), self.works, places, answers), token, own))
     }
 }

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedReceiver;
 
+use crate::places::Place;
 use crate::record::{Asked, Job, Phase};
 use crate::{Failure, Output};
 
@@ -20,17 +21,22 @@ pub struct Context(Arc<Shared>);
 struct Shared {
     job: Job,
     asked: Arc<Asked>,
-    output: Output,
+    place: Place,
     /// The artifacts so far, each as a JSON object.
     artifacts: Mutex<Vec<String>>,
     answers: tokio::sync::Mutex<UnboundedReceiver<Body>>,
 }
 
 impl Context {
-    pub(crate) fn new(job: Job, answers: UnboundedReceiver<Body>) -> Context {
+    pub(crate) fn new(job: Job, answers: UnboundedReceiver<Body>, place: Place) -> Context {
         let asked = job.now().asked.clone();
         let answers = tokio::sync::Mutex::new(answers);
-        Context(Arc::new(Shared { job, asked, output: Output::default(), artifacts: Mutex::default(), answers }))
+        Context(Arc::new(Shared { job, asked, place, artifacts: Mutex::default(), answers }))
+    }
+
+    /// Returns the place among the jobs that are done at a time.
+    pub(crate) fn place(&self) -> &Place {
+        &self.0.place
     }
 
     /// Returns the id under which the caller knows the work. The same id comes again when the work is asked for again.
@@ -53,6 +59,16 @@ impl Context {
         self.0.asked.trace.as_deref().and_then(|trace| trace.lines().next())
     }
 
+    /// Returns what tracing systems noted about the trace: the value of a `tracestate` header.
+    pub fn tracestate(&self) -> Option<&str> {
+        self.0.asked.trace.as_deref().and_then(|trace| trace.lines().nth(1))
+    }
+
+    /// Returns how much memory a program that does the work may use, in bytes, if the caller says so.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        self.0.asked.memory_bytes
+    }
+
     /// Returns until when the caller wants the work done.
     pub fn deadline(&self) -> Option<Instant> {
         self.0.asked.deadline
@@ -70,8 +86,14 @@ impl Context {
 
     /// Says how far the work is, from 0 to 100, and what is being done.
     pub fn progress(&self, percent: f64, step: &str) {
-        let percent = percent.is_finite().then(|| percent.clamp(0.0, 100.0));
-        let said = Progress { percent, step: Some(Body::of(&step)), ..Progress::default() };
+        self.advanced(Some(percent), Some(step));
+    }
+
+    /// Says as [`Context::progress`] does how far the work is, as far as that is known.
+    #[doc(hidden)]
+    pub fn advanced(&self, percent: Option<f64>, step: Option<&str>) {
+        let percent = percent.filter(|percent| percent.is_finite()).map(|percent| percent.clamp(0.0, 100.0));
+        let said = Progress { percent, step: step.map(|step| Body::of(&step)), ..Progress::default() };
         self.0.job.change(|record| {
             record.progress = Some(said);
             record.progress_at = crate::clock::now();
@@ -80,7 +102,7 @@ impl Context {
 
     /// Returns a writer for the text of the job.
     pub fn output(&self) -> Output {
-        self.0.output.clone()
+        self.0.job.output().clone()
     }
 
     /// Gives the caller a named piece of output.
@@ -98,27 +120,41 @@ impl Context {
         prompt: &str,
         schema: Option<&serde_json::Value>,
     ) -> Result<A, Failure> {
-        let mut answers = self.0.answers.lock().await;
         let question = serde_json::to_string(&Asking { prompt, schema })?;
-        let question = Question::read(Body::trusted(question));
+        let answer = self.answered(Question::read(Body::trusted(question))).await.ok_or_else(Failure::cancelled)?;
+        serde_json::from_slice(answer.bytes())
+            .map_err(|_| Failure::new("the answer has another type").code("INVALID_ANSWER"))
+    }
+
+    /// Asks a person as [`Context::ask`] does, with a question that is written already. `None` if the caller no longer
+    /// wants the work.
+    #[doc(hidden)]
+    pub async fn answered(&self, question: Question) -> Option<Body> {
+        let mut answers = self.0.answers.lock().await;
         self.0.job.change(|record| {
             let number = u32::try_from(record.answers).unwrap_or(u32::MAX).saturating_add(1);
             record.phase = Phase::Waiting { question, number };
         });
-        tokio::select! {
-            answer = answers.recv() => {
-                let answer = answer.ok_or_else(Failure::cancelled)?;
-                serde_json::from_slice(answer.bytes()).map_err(|_| Failure::new("the answer has another type").code("INVALID_ANSWER"))
+        let asked = async {
+            tokio::select! {
+                answer = answers.recv() => answer,
+                () = self.cancelled() => None,
             }
-            () = self.cancelled() => Err(Failure::cancelled()),
-        }
+        };
+        self.0.place.without(asked).await
     }
 
-    /// Returns what was printed and given so far, for the outcome.
-    pub(crate) fn given(&self) -> (Vec<u8>, Option<Body>) {
+    /// Returns what was printed so far, as a JSON string, and forgets it.
+    #[doc(hidden)]
+    pub fn take_text(&self) -> Option<Body> {
+        let text = self.0.job.output().take();
+        (!text.is_empty()).then(|| Body::of(&text))
+    }
+
+    /// Returns the artifacts so far, as a JSON array, and forgets them.
+    pub(crate) fn take_artifacts(&self) -> Option<Body> {
         let artifacts = std::mem::take(&mut *self.0.artifacts.lock().unwrap_or_else(PoisonError::into_inner));
-        let listed = (!artifacts.is_empty()).then(|| Body::trusted(format!("[{}]", artifacts.join(","))));
-        (self.0.output.take(), listed)
+        (!artifacts.is_empty()).then(|| Body::trusted(format!("[{}]", artifacts.join(","))))
     }
 }
 

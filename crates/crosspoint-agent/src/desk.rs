@@ -12,11 +12,12 @@ use crosspoint_contracts::request::{Door, Key, NewJob};
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::backend::{Agent, Backend, Denied, Followed, Submitted, Unaccepted, Whole};
 use crosspoint_exchange::refusal::{Limit, Refusal};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Notify;
 use uuid::Uuid;
 
 use crate::answers::{Answers, Place};
 use crate::handler::Boxed;
+use crate::places::Places;
 use crate::record::{Asked, Job, Phase, Record};
 use crate::{Context, doing, same};
 
@@ -36,8 +37,7 @@ struct Shared {
     name: Arc<str>,
     agent_type: Option<Arc<str>>,
     works: BTreeMap<Arc<str>, Work>,
-    /// How many jobs are done at a time.
-    room: Arc<Semaphore>,
+    places: Places,
     jobs: Mutex<Jobs>,
     answers: Option<Answers>,
     /// Told whenever a job has ended.
@@ -86,11 +86,11 @@ impl Desk {
     pub(crate) fn new(
         (name, agent_type): (Arc<str>, Option<Arc<str>>),
         works: BTreeMap<Arc<str>, Work>,
-        concurrency: usize,
+        places: Places,
         answers: Option<Answers>,
     ) -> Desk {
-        let room = Arc::new(Semaphore::new(concurrency.min(Semaphore::MAX_PERMITS)));
-        Desk(Arc::new(Shared { name, agent_type, works, room, jobs: Mutex::default(), answers, ended: Notify::new() }))
+        let (jobs, ended) = (Mutex::default(), Notify::new());
+        Desk(Arc::new(Shared { name, agent_type, works, places, jobs, answers, ended }))
     }
 
     fn jobs(&self) -> MutexGuard<'_, Jobs> {
@@ -207,13 +207,12 @@ impl Desk {
 
     /// Does the work of a job, when there is room for it.
     async fn work(self, job: Job, asked: Arc<Asked>, context: Context, names: Vec<Name>, likeness: same::Likeness) {
-        let room = self.0.room.clone();
-        let permit = tokio::select! {
-            permit = room.acquire_owned() => permit.ok(),
-            () = job.stop().cancelled() => None,
+        let has_place = tokio::select! {
+            () = context.place().take() => true,
+            () = job.stop().cancelled() => false,
         };
-        let outcome = match (permit, self.0.works.get(&asked.work)) {
-            (Some(_permit), Some(work)) => {
+        let outcome = match self.0.works.get(&asked.work).filter(|_| has_place) {
+            Some(work) => {
                 if work.at_most_once
                     && let Some(answers) = &self.0.answers
                 {
@@ -223,10 +222,12 @@ impl Desk {
                     record.phase = Phase::Running;
                     record.started_at = Some(crate::clock::now());
                 });
-                Arc::new(doing::run(&work.handler, &job, &asked, context).await)
+                Arc::new(doing::run(&work.handler, &job, &asked, &context).await)
             }
-            (None, _) | (_, None) => doing::cancelled(),
+            None => doing::cancelled(),
         };
+        // A handler may have left a copy of its context with another task.
+        context.place().release();
         let is_kept = doing::is_kept(&outcome);
         if let Some(answers) = &self.0.answers {
             // Work that its caller cancelled stays cancelled: that is what the caller was told.
@@ -306,7 +307,7 @@ impl Backend for Desk {
             Taken::New(job, answers) => (job, answers),
         };
         // From here on nothing is waited for: a caller that leaves must not leave a job that is never begun.
-        let context = Context::new(job.clone(), answers);
+        let context = Context::new(job.clone(), answers, self.0.places.place());
         tokio::spawn(self.clone().work(job.clone(), asked, context, names, likeness));
         Ok(Submitted::New(job))
     }

@@ -4,13 +4,16 @@ use std::future::Future;
 use std::pin::Pin;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::outcome::{Text, text_within};
+use crosspoint_contracts::reply::{Failed, Success};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::{Context, Failure};
 
-/// What a handler gives back, as JSON.
-pub(crate) type Done = Result<String, Failure>;
+/// What a handler gives back, in the parts that all contracts know.
+pub(crate) type Done = Result<Success, Failed>;
 
 /// A handler whose types are no longer known.
 pub(crate) type Boxed = Box<dyn Fn(Bytes, Context) -> Pin<Box<dyn Future<Output = Done> + Send>> + Send + Sync>;
@@ -36,13 +39,30 @@ where
         Box::new(move |input, context| {
             // What is wrong with an input is told without the input.
             let read = serde_json::from_slice::<I>(&input).map_err(|error| unread(&error));
-            let doing = read.map(|input| self(input, context));
+            let doing = read.map(|input| self(input, context.clone()));
             Box::pin(async move {
-                let outputs = doing?.await.map_err(Into::into)?;
-                serde_json::to_string(&outputs).map_err(Failure::from)
+                let outputs = match doing {
+                    Ok(doing) => doing.await.map_err(Into::into),
+                    Err(unread) => Err(unread),
+                };
+                let outputs = outputs.and_then(|outputs| serde_json::to_string(&outputs).map_err(Failure::from));
+                outputs.map(|outputs| success(outputs, &context)).map_err(Failure::failed)
             })
         })
     }
+}
+
+/// Returns what a function gave and printed.
+fn success(outputs: String, context: &Context) -> Success {
+    let (outputs, beside) = match (&*outputs, context.take_text()) {
+        // A function that gives nothing and prints has printed its output (ALL-8).
+        ("null", Some(text)) => (Body::trusted(format!("{{\"output\":{}}}", text.get())), None),
+        ("null", None) => (Body::trusted("{}"), None),
+        (_, text) => (Body::trusted(outputs), text),
+    };
+    let within = text_within(&outputs).map(Text::Within);
+    let text = beside.map(Text::Beside).or(within);
+    Success { outputs: Some(outputs), text, artifacts: context.take_artifacts(), ..Success::default() }
 }
 
 /// Makes a failure of an input that the handler cannot take. Its place is named and its values are not.

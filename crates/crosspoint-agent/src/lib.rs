@@ -30,6 +30,7 @@ mod failure;
 mod handler;
 mod message;
 mod output;
+mod places;
 mod record;
 mod same;
 mod serve;

@@ -34,6 +34,9 @@ use crate::record::Job;
 /// How long an orchestrator that does not say how long it waits is kept waiting. It gives up after 30 s of silence.
 const HOLD: Duration = Duration::from_secs(20);
 
+/// The same for an orchestrator that can be told how the work goes on.
+const HOLD_TOLD: Duration = Duration::from_secs(1);
+
 /// Interval at which a stopping agent checks whether all was told.
 const TOLD_PERIOD: Duration = Duration::from_millis(10);
 
@@ -107,9 +110,10 @@ async fn take_message(
     if About::of(&bytes).kind == Some(Kind::MessageError) {
         return Ok(cancel(&messages.doors, &caller.0, &bytes).await.map_err(about)?);
     }
-    let asking = Asking { wait: Some(HOLD), ..Asking::default() };
+    let hold = if messages.reports.to.is_some() { HOLD_TOLD } else { HOLD };
+    let asking = Asking { wait: Some(hold), ..Asking::default() };
     let mut requested = message::request_work(&messages.doors, caller, asking, (&uri, &headers), received).await?;
-    requested.work.wait = requested.work.wait.or(Some(HOLD));
+    requested.work.wait = requested.work.wait.or(Some(hold));
     let answered = message::answer_work(&messages.doors, &requested).await.map_err(about)?;
     if !answered.is_told {
         messages.reports.tell(&requested.work);

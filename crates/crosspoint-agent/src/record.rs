@@ -14,6 +14,8 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
+use crate::Output;
+
 /// What was asked for. It never changes.
 #[derive(Debug)]
 pub(crate) struct Asked {
@@ -27,6 +29,8 @@ pub(crate) struct Asked {
     pub(crate) trace: Option<Box<str>>,
     /// Until when the caller waits for the work.
     pub(crate) deadline: Option<Instant>,
+    /// How much memory a program may use for it, in bytes (MSG-6.5).
+    pub(crate) memory_bytes: Option<u64>,
     pub(crate) document: Block,
     /// The input, cut out of the document.
     pub(crate) input: Body,
@@ -73,6 +77,8 @@ struct Shared {
     stop: CancellationToken,
     /// Where answers to the handler's question go.
     answers: mpsc::UnboundedSender<Body>,
+    /// What the handler has printed so far.
+    output: Output,
 }
 
 impl Job {
@@ -80,7 +86,13 @@ impl Job {
     pub(crate) fn new(record: Record) -> (Job, mpsc::UnboundedReceiver<Body>) {
         let (answers, arriving) = mpsc::unbounded_channel();
         let (now, _) = watch::channel(Arc::new(record));
-        (Job(Arc::new(Shared { now, stop: CancellationToken::new(), answers })), arriving)
+        let stop = CancellationToken::new();
+        (Job(Arc::new(Shared { now, stop, answers, output: Output::default() })), arriving)
+    }
+
+    /// Returns what the handler prints.
+    pub(crate) fn output(&self) -> &Output {
+        &self.0.output
     }
 
     /// Returns the token that is cancelled when the job is to stop.
@@ -164,6 +176,7 @@ impl Asked {
             echo: new.echo,
             trace: new.trace,
             deadline: new.limits.total.and_then(|total| now.checked_add(total)),
+            memory_bytes: new.limits.memory_bytes,
             document: new.document,
             input: Body::trusted(input),
         }
@@ -171,7 +184,7 @@ impl Asked {
 }
 
 impl Record {
-    fn snapshot(&self) -> Snapshot<'_> {
+    pub(crate) fn snapshot(&self) -> Snapshot<'_> {
         let asked = &*self.asked;
         Snapshot {
             id: asked.id,

@@ -7,6 +7,7 @@ mod details;
 mod echo;
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use crate::document::Document;
 use crate::failure::Failure;
@@ -165,8 +166,11 @@ pub struct TextLimit {
 /// How a text that is too long for one document goes to a caller that is sent several (MSG-9): in blocks, as the output
 /// of a step, and its end in the response.
 pub struct Pieces {
-    /// Cuts a text into blocks, each with its place. Returns none if the text is short enough for the response.
-    pub split: fn(&str) -> Vec<(String, &str)>,
+    /// Cuts a text, after its first bytes that were sent before, into blocks, each with its place. Returns `None` if the
+    /// text is short enough for the response.
+    pub split: fn(&str, usize) -> Option<Vec<(String, &str)>>,
+    /// Returns the place of a block of a text whose length is not known yet.
+    pub place: fn(Range<usize>) -> String,
     /// Returns the end of a text, which the response keeps.
     pub tail: fn(&str) -> &str,
 }

@@ -26,7 +26,7 @@ use crosspoint_contracts::time::Time;
 use crosspoint_contracts::{Contract, Kind, NATIVE_RESPONSE, Options, translate};
 use uuid::Uuid;
 
-pub use self::pieces::{Pieces, pieces};
+pub use self::pieces::{Pieces, block, pieces};
 use crate::echo::Echo;
 use crate::snapshot::{Ended, Snapshot, State};
 

@@ -145,6 +145,7 @@ impl Kept {
             echo: asked.echo.clone(),
             trace: asked.trace.clone(),
             deadline: None,
+            memory_bytes: None,
             document: asked.document.clone(),
             input: asked.input.clone(),
         };

@@ -1,26 +1,30 @@
 //! Telling an orchestrator of the message contract how a job goes: a `work_status` at every step, again every ten
-//! seconds (MSG-6.4), and at the end the outcome, until it is taken.
+//! seconds (MSG-6.4), what it prints in blocks, and at the end the outcome, until it is taken.
 
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crosspoint_contracts::Contract;
+use crosspoint_contracts::message::chunk::BLOCK_BYTES_MAX;
 use crosspoint_contracts::message::{About, Cancel};
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::answer::{self, Beside};
 use crosspoint_exchange::backend::{Backend, Followed};
 use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{AnswerRoom, Endpoint, Http, Media};
+use sha2::{Digest, Sha256};
 use url::Url;
 
+use crate::Output;
 use crate::desk::Desk;
 use crate::record::{Job, Record};
 
 /// An agent that works says so at least this often.
 const STATUS_PERIOD: Duration = Duration::from_secs(10);
 
-/// Shortest time between two statuses: a handler may report progress in a loop.
-const STATUS_PAUSE: Duration = Duration::from_millis(200);
+/// Shortest time between two statuses, and between blocks of output: a handler may report progress in a loop, and print
+/// a word at a time.
+const PAUSE_BETWEEN: Duration = Duration::from_millis(200);
 
 /// Pauses between attempts to tell an outcome: the first, and the longest.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
@@ -51,41 +55,134 @@ impl Orchestrator {
         Orchestrator { http, messages }
     }
 
-    /// Posts a message. Returns the answer if the message was taken or will never be; `None` if it may be sent again.
-    pub(crate) async fn post(&self, message: Bytes, trace: &Trace) -> Option<Bytes> {
-        let answer = self.http.post(&self.messages, message, trace, Media::Json).await.ok()?;
+    /// Posts a message.
+    pub(crate) async fn post(&self, message: Bytes, trace: &Trace) -> Posted {
+        let answer = match self.http.post(&self.messages, message, trace, Media::Json).await {
+            Ok(answer) => answer,
+            Err(_) => return Posted::Lost,
+        };
         let status = answer.status;
         let body = answer.whole(ANSWER_BYTES_MAX).await.unwrap_or_default();
-        (!status.is_server_error() && status.as_u16() != 429).then_some(body)
+        match status.as_u16() {
+            200..=299 => Posted::Taken(body),
+            429 | 500..=599 => Posted::Lost,
+            _ => Posted::Refused,
+        }
     }
 
     /// Tells how a job goes, until its outcome was taken.
     pub(crate) async fn tell(&self, desk: &Desk, job: Job, beside: Beside) {
         let mut now = job.now();
         let trace = Trace::of_attempt(now.asked.id, now.asked.trace.as_deref(), 1);
+        let mut telling = Telling { to: self, beside, trace, sent: Sent::default() };
+        let mut status_due = Instant::now();
         while Job::snapshot(&now).ended().is_none() {
-            let status = answer::document(&Job::snapshot(&now), Contract::Message, &beside);
-            let said = self.post(status.into(), &trace).await;
-            if said.is_some_and(|said| is_about(&said, &now)) {
-                let _ = desk.cancel(&Caller::everyone(), &job).await;
+            if status_due <= Instant::now() {
+                if telling.status(&now).await {
+                    let _ = desk.cancel(&Caller::everyone(), &job).await;
+                }
+                status_due = Instant::now() + STATUS_PERIOD;
             }
-            tokio::time::sleep(STATUS_PAUSE).await;
-            now = job.moved(&now, Instant::now() + STATUS_PERIOD).await;
+            telling.blocks(&now, job.output()).await;
+            tokio::time::sleep(PAUSE_BETWEEN).await;
+            let printed = async {
+                match telling.sent.is_refused {
+                    true => std::future::pending().await,
+                    false => job.output().longer_than(telling.sent.bytes).await,
+                }
+            };
+            tokio::select! {
+                then = job.moved(&now, status_due) => {
+                    status_due = Instant::now();
+                    now = then;
+                }
+                () = printed => {}
+            }
         }
+        telling.outcome(&now).await;
+    }
+}
+
+/// What came of a message.
+pub(crate) enum Posted {
+    /// It was taken, and this was the answer.
+    Taken(Bytes),
+    /// It will never be taken.
+    Refused,
+    /// It may not have arrived, and can be sent again.
+    Lost,
+}
+
+/// One job that an orchestrator is told of.
+struct Telling<'t> {
+    to: &'t Orchestrator,
+    beside: Beside,
+    trace: Trace,
+    sent: Sent,
+}
+
+/// What was sent of the text of a job while it was printed.
+#[derive(Default)]
+struct Sent {
+    bytes: usize,
+    digest: Sha256,
+    /// Whether the orchestrator wants no blocks.
+    is_refused: bool,
+}
+
+impl Telling<'_> {
+    /// Says how far the job is. Returns whether the orchestrator no longer wants it.
+    async fn status(&self, now: &Record) -> bool {
+        let status = answer::document(&now.snapshot(), Contract::Message, &self.beside);
+        match self.to.post(status.into(), &self.trace).await {
+            Posted::Taken(said) => is_about(&said, now),
+            Posted::Refused | Posted::Lost => false,
+        }
+    }
+
+    /// Sends what was printed. What is lost on the way is sent the next time.
+    async fn blocks(&mut self, now: &Record, output: &Output) {
+        while !self.sent.is_refused {
+            let text = output.after(self.sent.bytes, BLOCK_BYTES_MAX);
+            let block = answer::block(&now.snapshot(), Contract::Message, &self.beside, self.sent.bytes, &text);
+            let Some(block) = block.filter(|_| !text.is_empty()) else { return };
+            match self.to.post(block.into(), &self.trace).await {
+                Posted::Taken(_) => self.sent.add(&text),
+                Posted::Refused => self.sent.is_refused = true,
+                Posted::Lost => return,
+            }
+        }
+    }
+
+    /// Tells the outcome, until it is taken.
+    async fn outcome(&self, now: &Record) {
         let messages: Vec<Bytes> = {
-            let ended = Job::snapshot(&now);
-            match answer::pieces(&ended, Contract::Message, &beside) {
+            let ended = now.snapshot();
+            match answer::pieces(&ended, Contract::Message, &self.beside, |text| self.sent.of(text)) {
                 Some(pieces) => pieces.map(Bytes::from).collect(),
-                None => vec![answer::document(&ended, Contract::Message, &beside).into()],
+                None => vec![answer::document(&ended, Contract::Message, &self.beside).into()],
             }
         };
         for message in messages {
             let mut pause = PAUSE_FIRST;
-            while self.post(message.clone(), &trace).await.is_none() {
+            while matches!(self.to.post(message.clone(), &self.trace).await, Posted::Lost) {
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
             }
         }
+    }
+}
+
+impl Sent {
+    fn add(&mut self, text: &str) {
+        self.bytes += text.len();
+        self.digest.update(text);
+    }
+
+    /// Returns how many bytes of a text were sent: none if what was sent is not how the text begins.
+    fn of(&self, text: &str) -> usize {
+        let begins = text.get(..self.bytes).is_some_and(|sent| Sha256::digest(sent) == self.digest.clone().finalize());
+        if begins && !self.is_refused { self.bytes } else { 0 }
     }
 }
 

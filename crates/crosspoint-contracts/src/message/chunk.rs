@@ -9,7 +9,7 @@ mod split;
 
 pub use reassemble::{Piece, Plan, RANGES_MAX, Reassembler};
 pub use refusal::Refusal;
-pub use split::{BLOCK_BYTES_MAX, Blocks, WHOLE_BYTES_MAX, split, tail};
+pub use split::{BLOCK_BYTES_MAX, Blocks, WHOLE_BYTES_MAX, split, split_after, tail};
 
 use std::fmt;
 

@@ -1,6 +1,8 @@
 //! What an exchange in the message contract means.
 
-use super::chunk;
+use std::ops::Range;
+
+use super::chunk::{self, Chunk};
 use super::clause::MSG_10_2;
 use super::version::{self, SPOKEN};
 use crate::content::RawObject;
@@ -65,7 +67,7 @@ pub(crate) static EXCHANGE: Exchange = Exchange {
     gives_text: true,
     text_limit: None,
     // MSG-9.6.
-    pieces: Some(Pieces { split, tail: chunk::tail }),
+    pieces: Some(Pieces { split, place, tail: chunk::tail }),
     code: &["payload", "error_code"],
     response_has: &[Known::ReportedAt, Known::Seconds],
     details_have,
@@ -128,8 +130,13 @@ fn details_have(failure: Failure) -> &'static [(&'static str, Fact)] {
     }
 }
 
-fn split(text: &str) -> Vec<(String, &str)> {
-    chunk::split(text).into_iter().flatten().map(|(chunk, block)| (chunk.to_string(), block)).collect()
+fn split(text: &str, start: usize) -> Option<Vec<(String, &str)>> {
+    let blocks = chunk::split_after(text, start)?;
+    Some(blocks.map(|(chunk, block)| (chunk.to_string(), block)).collect())
+}
+
+fn place(range: Range<usize>) -> String {
+    Chunk { start: range.start as u64, end: range.end as u64, total: None }.to_string()
 }
 
 /// MSG-10.3: a message in another version is unsupported, whatever else is wrong with it.

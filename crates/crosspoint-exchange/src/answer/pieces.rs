@@ -1,5 +1,5 @@
 //! A long text for a caller that is sent one document after the other (MSG-9): in blocks, as the output of a step, and
-//! its end in the response.
+//! its end in the response. A text that is sent while it is printed goes in blocks of the same step.
 //!
 //! A caller that waits on its connection gets one document, with the whole text in it.
 
@@ -30,7 +30,13 @@ pub struct Pieces<'p> {
 }
 
 /// Returns the documents that tell how a job ended, if its text is too long for one. `None` if one document tells it.
-pub fn pieces<'p>(job: &Snapshot<'p>, to: Contract, beside: &'p Beside) -> Option<Pieces<'p>> {
+/// `sent_before` says how many of the first bytes of the text were sent with [`block`].
+pub fn pieces<'p>(
+    job: &Snapshot<'p>,
+    to: Contract,
+    beside: &'p Beside,
+    sent_before: impl FnOnce(&str) -> usize,
+) -> Option<Pieces<'p>> {
     let exchange = to.exchange();
     let how = exchange.pieces.as_ref()?;
     job.ended()?;
@@ -41,15 +47,15 @@ pub fn pieces<'p>(job: &Snapshot<'p>, to: Contract, beside: &'p Beside) -> Optio
         let value = part.path.iter().try_fold(tape.root()?, |value, name| value.get(name))?;
         (value.text()?.decode().into_owned(), value.span())
     };
-    let blocks: Vec<(String, usize)> =
-        (how.split)(&text).into_iter().map(|(place, block)| (place, block.len())).collect();
-    if blocks.is_empty() {
-        return None;
-    }
+    let start = sent_before(&text);
+    let blocks = (how.split)(&text, start)?;
+    // A block may begin before the bytes that were sent, at a boundary of characters.
+    let at = text.len() - blocks.iter().map(|(_, block)| block.len()).sum::<usize>();
+    let blocks: Vec<(String, usize)> = blocks.into_iter().map(|(place, block)| (place, block.len())).collect();
     let tail = quoted((how.tail)(&text));
     let response = [&response[..span.0], &tail, &response[span.1..]].concat();
     let blocks = blocks.into_iter();
-    Some(Pieces { job: *job, to, beside, text, blocks, at: 0, number: 0, response: Some(response) })
+    Some(Pieces { job: *job, to, beside, text, blocks, at, number: 0, response: Some(response) })
 }
 
 impl Iterator for Pieces<'_> {
@@ -60,16 +66,37 @@ impl Iterator for Pieces<'_> {
         let block = &self.text[self.at..self.at + bytes];
         self.at += bytes;
         self.number += 1;
-        let job = Snapshot { state: State::Running, ..self.job };
-        let part = format!("piece {}", self.number).into();
-        let writing = Writing { part, ..Writing::of(&job, self.to, self.beside) };
-        let mut canonical = Canonical::made(self.to.exchange().response, Some(JobState::Running));
-        canonical.put(Home::Percent, Json::new("100"));
-        canonical.put(Home::StepNumber, Json::new("1"));
-        canonical.put(Home::Step, Json::string(STEP));
-        canonical.put(Home::StepOutput, Json::string(block));
-        canonical.put(Home::OutputChunk, Json::string(&place));
-        let canonical = writing.named(canonical);
-        Some(writing.written(&canonical).unwrap_or_default())
+        let part = format!("piece {}", self.number);
+        Some(written(&self.job, self.to, self.beside, Block { part, percent: "100".to_owned(), place, text: block }))
     }
+}
+
+/// Returns the document with a part of the text of a job that still runs: the bytes from `start` on. `None` in a contract
+/// that has no such documents.
+pub fn block(job: &Snapshot<'_>, to: Contract, beside: &Beside, start: usize, text: &str) -> Option<String> {
+    let how = to.exchange().pieces.as_ref()?;
+    let place = (how.place)(start..start + text.len());
+    let percent = job.progress.and_then(|progress| progress.percent).unwrap_or_default().to_string();
+    Some(written(job, to, beside, Block { part: format!("block {start}"), percent, place, text }))
+}
+
+/// A part of a text, on its way to a caller.
+struct Block<'b> {
+    /// Which document of the job this is.
+    part: String,
+    percent: String,
+    place: String,
+    text: &'b str,
+}
+
+fn written(job: &Snapshot<'_>, to: Contract, beside: &Beside, block: Block<'_>) -> String {
+    let job = Snapshot { state: State::Running, ..*job };
+    let writing = Writing { part: block.part.into(), ..Writing::of(&job, to, beside) };
+    let mut canonical = Canonical::made(to.exchange().response, Some(JobState::Running));
+    canonical.put(Home::Percent, Json::new(block.percent));
+    canonical.put(Home::StepNumber, Json::new("1"));
+    canonical.put(Home::Step, Json::string(STEP));
+    canonical.put(Home::StepOutput, Json::string(block.text));
+    canonical.put(Home::OutputChunk, Json::string(&block.place));
+    writing.written(&writing.named(canonical)).unwrap_or_default()
 }

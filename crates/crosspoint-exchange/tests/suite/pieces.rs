@@ -16,8 +16,8 @@ fn pieces(outcome: &Outcome) -> Option<Vec<Value>> {
     let new = came(Contract::Message, &work_request(), Headers::default());
     let job = snapshot(&new, State::Ended(Ended { at: NOW, outcome, is_unjudged: false }));
     let beside = Beside::default();
-    let texts: Vec<String> = answer::pieces(&job, Contract::Message, &beside)?.collect();
-    let again: Vec<String> = answer::pieces(&job, Contract::Message, &beside)?.collect();
+    let texts: Vec<String> = answer::pieces(&job, Contract::Message, &beside, |_| 0)?.collect();
+    let again: Vec<String> = answer::pieces(&job, Contract::Message, &beside, |_| 0)?.collect();
     assert_eq!(texts, again, "they are the same when they are sent again");
     let (last, blocks) = texts.split_last().expect("there is a result");
     let mut all: Vec<Value> = blocks.iter().map(|text| faultless(text, Kind::WorkStatus)).collect();
@@ -81,13 +81,36 @@ fn a_short_text_is_told_in_one_document() {
 fn only_what_has_ended_in_a_contract_with_blocks_has_pieces() {
     let new = came(Contract::Message, &work_request(), Headers::default());
     let beside = Beside::default();
-    assert!(answer::pieces(&snapshot(&new, State::Running), Contract::Message, &beside).is_none());
+    assert!(answer::pieces(&snapshot(&new, State::Running), Contract::Message, &beside, |_| 0).is_none());
     let outcome = printed(&"x".repeat(2 * WHOLE_BYTES_MAX));
     let job = snapshot(&new, State::Ended(Ended { at: NOW, outcome: &outcome, is_unjudged: false }));
     for contract in Contract::ALL.into_iter().filter(|contract| *contract != Contract::Message) {
-        assert!(answer::pieces(&Snapshot { ..job }, contract, &beside).is_none(), "{}", contract.name());
+        assert!(answer::pieces(&Snapshot { ..job }, contract, &beside, |_| 0).is_none(), "{}", contract.name());
     }
     // A caller that waits has it whole.
     let whole: Value = serde_json::from_str(&answer::document(&job, Contract::Message, &beside)).expect("JSON");
     assert_eq!(whole["payload"]["output"].as_str().map(str::len), Some(2 * WHOLE_BYTES_MAX));
+}
+
+#[test]
+fn what_was_sent_while_it_was_printed_is_not_sent_again() {
+    let new = came(Contract::Message, &work_request(), Headers::default());
+    let (running, beside) = (snapshot(&new, State::Running), Beside::default());
+    let text = "ä".repeat(WHOLE_BYTES_MAX);
+    let first = answer::block(&running, Contract::Message, &beside, 0, &text[..600_000]).expect("it has blocks");
+    let first = faultless(&first, Kind::WorkStatus);
+    assert_eq!(first["payload"]["step"]["output_chunk"], "bytes 0-600000");
+    assert_eq!(answer::block(&running, Contract::Run, &beside, 0, "x"), None);
+    let outcome = printed(&text);
+    let ended = snapshot(&new, State::Ended(Ended { at: NOW, outcome: &outcome, is_unjudged: false }));
+    let rest: Vec<String> =
+        answer::pieces(&ended, Contract::Message, &beside, |_| 600_000).expect("it is long").collect();
+    let (result, blocks) = rest.split_last().expect("there is a result");
+    let blocks: Vec<Value> = blocks.iter().map(|block| faultless(block, Kind::WorkStatus)).collect();
+    assert_eq!(blocks[0]["payload"]["step"]["output_chunk"], format!("bytes 600000-862144 of {}", text.len()));
+    let sent: String = blocks.iter().filter_map(|block| block["payload"]["step"]["output"].as_str()).collect();
+    assert_eq!(sent, text[600_000..]);
+    assert!(result.contains("work_result"));
+    let all = answer::pieces(&ended, Contract::Message, &beside, str::len).expect("the result has the end alone");
+    assert_eq!(all.count(), 1);
 }

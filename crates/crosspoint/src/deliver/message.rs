@@ -39,7 +39,7 @@ fn state(job: &Job, agent_type: Option<&str>) -> Bytes {
 
 fn outcome(job: &Job, agent_type: Option<&str>) -> Vec<Bytes> {
     let (job, beside) = (Snapshot { agent_type, ..snapshot(job) }, Beside::default());
-    match answer::pieces(&job, CONTRACT, &beside) {
+    match answer::pieces(&job, CONTRACT, &beside, |_| 0) {
         Some(pieces) => pieces.map(Bytes::from).collect(),
         None => vec![answer::document(&job, CONTRACT, &beside).into()],
     }

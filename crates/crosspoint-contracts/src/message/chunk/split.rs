@@ -17,7 +17,14 @@ pub const BLOCK_BYTES_MAX: usize = 262_144;
 
 /// Returns the blocks that output is sent in, or `None` if it is short enough to be sent whole.
 pub fn split(output: &str) -> Option<Blocks<'_>> {
-    (output.len() > WHOLE_BYTES_MAX).then_some(Blocks { output, start: 0 })
+    split_after(output, 0)
+}
+
+/// Like [`split()`], for output whose first `start` bytes were sent while it was printed. Where that is no boundary of
+/// characters, the character is sent again.
+pub fn split_after(output: &str, start: usize) -> Option<Blocks<'_>> {
+    let start = output.floor_char_boundary(start);
+    (output.len() > WHOLE_BYTES_MAX).then_some(Blocks { output, start })
 }
 
 /// Returns the last 1 MiB of output, which is what a result keeps of it. A character that would be cut is left out.

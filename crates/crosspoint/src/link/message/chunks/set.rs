@@ -76,6 +76,20 @@ impl Set {
         }
     }
 
+    /// Whether a chunk goes on where the set ended, though another step came in between: an agent that prints all the
+    /// while also says how far it is. It can where the set came without a fault, its length was not given, and the
+    /// output of the attempt, of which there are this many bytes, still ends with it.
+    pub(super) fn goes_on_with(&self, chunk: Chunk, output_bytes: u64) -> bool {
+        let is_end = self.faultless_bytes() == Some(chunk.start) && chunk.end > chunk.start;
+        let is_last = self.waiting_bytes == 0 && self.output_bytes() == output_bytes;
+        is_end && is_last && self.is_closed && self.held.total().is_none()
+    }
+
+    /// Lets the set grow again.
+    pub(super) fn go_on(&mut self) {
+        self.is_closed = false;
+    }
+
     /// Whether this much text may wait for the end of the set. More than the output may have would only fill the disk.
     pub(super) fn has_room_for(&self, bytes: u64) -> bool {
         self.waiting_bytes.saturating_add(bytes) <= self.held.bytes_max()

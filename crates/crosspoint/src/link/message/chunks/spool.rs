@@ -122,7 +122,7 @@ impl Spool {
         let step = status.step_id();
         let mut state = self.state.clone();
         state.seen.pass();
-        if state.begins(step, chunk, &status.output) {
+        if !state.goes_on(step, chunk, output_bytes) && state.begins(step, chunk, &status.output) {
             state.set = Some(Set::new(step, output_bytes, self.bytes_max));
             // The bytes of the new set overwrite those of the last one, which must not count any more by then.
             self.save(state.clone(), &[])?;

@@ -63,6 +63,16 @@ impl State {
         }
     }
 
+    /// Lets the set go on that has ended, if a chunk continues it. Returns whether it does.
+    pub(super) fn goes_on(&mut self, step: StepId, chunk: Chunk, output_bytes: u64) -> bool {
+        let Some(set) = &mut self.set else { return false };
+        let goes_on = set.step == step && set.goes_on_with(chunk, output_bytes);
+        if goes_on {
+            set.go_on();
+        }
+        goes_on
+    }
+
     /// Notes that a chunk of the set was refused. The bytes that are held stay.
     pub(super) fn refuse(&mut self, chunk: Chunk) {
         let Some(set) = &mut self.set else { return };

@@ -40,6 +40,28 @@ async fn the_text_of_a_result_that_has_only_the_end_is_the_whole_set() {
 }
 
 #[tokio::test]
+async fn a_set_goes_on_after_a_status_of_another_step_that_printed_nothing() {
+    let text = long();
+    let (first, rest) = text.split_at(600_000);
+    let end = first.len() as u64;
+    let mut attempted = Attempted::new().await;
+    assert_eq!(attempted.chunk((0, end), None, first).await, []);
+    assert_eq!(attempted.plain(6, "").await.refused, []);
+    attempted.restart().await;
+    assert_eq!(attempted.chunk((end, text.len() as u64), Some(text.len() as u64), rest).await, []);
+    assert!(attempted.text() == text);
+    let finished = attempted.finish(Some(tail(&text))).await;
+    let printed = TextIs::Printed { start: 0, end: text.len() as u64 };
+    assert_eq!((finished.text, finished.refused), (printed, None));
+    // Where something else was printed in between, the stretch would not be one.
+    let mut attempted = Attempted::new().await;
+    attempted.chunk((0, 3), None, "uno").await;
+    attempted.plain(6, "between\n").await;
+    attempted.chunk((3, 6), None, "due").await;
+    assert_eq!(attempted.finish(Some("due")).await.refused, Some(Refusal::Gap { start: 0, end: 3 }));
+}
+
+#[tokio::test]
 async fn a_result_with_an_output_of_its_own_keeps_it() {
     let text = long();
     let mut attempted = Attempted::new().await;
