@@ -5,16 +5,20 @@ use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
+use bytes::Bytes;
+use crosspoint_contracts::reply::{Failed, Success};
 use tokio::net::TcpListener;
 use url::Url;
 
 use crate::answers::{Answers, Keep};
 use crate::desk::{Desk, Work};
-use crate::handler::Handler;
+use crate::handler::{Boxed, Handler};
 use crate::message::pull::Registering;
 use crate::places::Places;
-use crate::serve::{self, Token};
+use crate::serve::{self, Serving, Token};
+use crate::{Context, Contract, doing};
 
 /// How many jobs are done at a time unless said otherwise.
 const CONCURRENCY: usize = 16;
@@ -29,10 +33,11 @@ pub struct Agent {
     works: BTreeMap<Arc<str>, Work>,
     concurrency: usize,
     waiting: usize,
+    grace: Duration,
     answers: Option<PathBuf>,
     keep: Keep,
     token_file: Option<PathBuf>,
-    orchestrator: Option<Url>,
+    serving: Serving,
 }
 
 impl Agent {
@@ -46,10 +51,11 @@ impl Agent {
             works: BTreeMap::new(),
             concurrency: CONCURRENCY,
             waiting: WAITING,
+            grace: doing::GRACE,
             answers: Some(answers),
             keep: Keep::default(),
             token_file: None,
-            orchestrator: None,
+            serving: Serving::default(),
         }
     }
 
@@ -58,18 +64,34 @@ impl Agent {
     /// for again.
     #[must_use]
     pub fn on<Types>(self, work: &str, handler: impl Handler<Types>) -> Agent {
-        self.with(work, handler, false)
+        self.taking(work, handler.boxed(), false)
     }
 
     /// Takes work that must not be begun twice. If the process ends while it does such work, the same request fails as
     /// interrupted.
     #[must_use]
     pub fn at_most_once<Types>(self, work: &str, handler: impl Handler<Types>) -> Agent {
-        self.with(work, handler, true)
+        self.taking(work, handler.boxed(), true)
     }
 
-    fn with<Types>(mut self, work: &str, handler: impl Handler<Types>, at_most_once: bool) -> Agent {
-        self.works.insert(work.into(), Work { handler: handler.boxed(), at_most_once });
+    /// Takes work like [`Agent::on`], or like [`Agent::at_most_once`], with a function that ends in the parts that all
+    /// contracts know. So programs are made agents.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on_outcome<Doing>(
+        self,
+        work: &str,
+        worker: impl Fn(Bytes, Context) -> Doing + Send + Sync + 'static,
+        at_most_once: bool,
+    ) -> Agent
+    where
+        Doing: Future<Output = Result<Success, Failed>> + Send + 'static,
+    {
+        self.taking(work, Box::new(move |input, context| Box::pin(worker(input, context))), at_most_once)
+    }
+
+    fn taking(mut self, work: &str, handler: Boxed, at_most_once: bool) -> Agent {
+        self.works.insert(work.into(), Work { handler, at_most_once });
         self
     }
 
@@ -118,24 +140,70 @@ impl Agent {
 
     /// Names the orchestrator of the message contract that is told how pushed work goes.
     #[must_use]
-    pub fn report_to(self, orchestrator: Url) -> Agent {
-        Agent { orchestrator: Some(orchestrator), ..self }
+    pub fn report_to(mut self, orchestrator: Url) -> Agent {
+        self.serving.orchestrator = Some(orchestrator);
+        self
+    }
+
+    /// Serves these contracts alone. Without it the agent serves all four.
+    #[must_use]
+    pub fn contracts(mut self, contracts: &[Contract]) -> Agent {
+        self.serving.contracts = contracts.iter().copied().collect();
+        self
+    }
+
+    /// Names the hosts by which callers know the agent, such as `agent.example.org`, besides its address. A request for
+    /// any other host is refused, so that a web page cannot reach the agent under a name of its own.
+    #[must_use]
+    pub fn names(mut self, hosts: &[&str]) -> Agent {
+        self.serving.names = hosts.iter().map(ToString::to_string).collect();
+        self
+    }
+
+    /// Lets every machine that reaches the agent give it work, without a token. An agent that has no token listens on
+    /// the loopback alone otherwise.
+    #[must_use]
+    pub fn open_to_all(mut self) -> Agent {
+        self.serving.is_open_to_all = true;
+        self
+    }
+
+    /// Says how long a handler that is cancelled, or has passed its deadline, may go on before it is dropped: five
+    /// seconds if this is not said.
+    #[must_use]
+    pub fn grace(self, grace: Duration) -> Agent {
+        Agent { grace, ..self }
+    }
+
+    /// Says how long work under way may go on when the agent stops: ten seconds if this is not said.
+    #[must_use]
+    pub fn drain(mut self, drain: Duration) -> Agent {
+        self.serving.drain = drain;
+        self
     }
 
     /// Serves the agent until `shutdown` completes: in the run contract at `/agents/run/*`, in the task contract at
     /// `/tasks`, in the message contract at `/api/agent/message`, and in the workflow contract at
-    /// `/agents/NAME/envelope`. Then work under way has ten seconds to end.
-    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        let orchestrator = self.orchestrator.clone();
+    /// `/agents/NAME/envelope`. Then work under way has some time to end.
+    ///
+    /// # Errors
+    /// Fails if the store of answers or the token cannot be read, or if other machines could reach an agent that has no
+    /// token.
+    pub async fn serve(mut self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let serving = std::mem::take(&mut self.serving);
         let (desk, token, _) = self.open()?;
-        serve::run(listener, desk, (token, orchestrator), shutdown).await
+        serve::run(listener, desk, (serving, token), shutdown).await
     }
 
     /// Pulls work of the message contract from this orchestrator until `shutdown` completes. The agent needs no address
-    /// of its own. Then work under way has ten seconds to end.
+    /// of its own. Then work under way has some time to end.
+    ///
+    /// # Errors
+    /// Fails if the store of answers or the token cannot be read.
     pub async fn connect(self, orchestrator: Url, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let drain = self.serving.drain;
         let (desk, token, own) = self.open()?;
-        serve::pull(&orchestrator, desk, token.as_ref(), own, shutdown).await;
+        serve::pull(&orchestrator, desk, (token.as_ref(), drain), own, shutdown).await;
         Ok(())
     }
 
@@ -150,6 +218,6 @@ impl Agent {
             concurrency: self.concurrency,
         };
         let places = Places::new(self.concurrency, self.waiting);
-        Ok((Desk::new((self.name, self.agent_type), self.works, places, answers), token, own))
+        Ok((Desk::new((self.name, self.agent_type), self.works, (places, self.grace), answers), token, own))
     }
 }

@@ -22,7 +22,6 @@ pub(crate) use self::line::Kept;
 use self::line::Line;
 use crate::desk::Name;
 use crate::record::Asked;
-use crate::same::Likeness;
 
 /// How long answers are kept, and how many bytes of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,13 +98,13 @@ impl Answers {
     }
 
     /// Keeps an answer. When it returns, the answer is on disk, or it was logged that it is not.
-    pub(crate) async fn keep(&self, names: &[Name], likeness: &Likeness, asked: &Asked, outcome: &Outcome) {
-        self.put(names, Line::ended(names, likeness, asked, outcome), false).await;
+    pub(crate) async fn keep(&self, asked: &Asked, outcome: &Outcome) {
+        self.put(&asked.names, Line::ended(asked, outcome), false).await;
     }
 
     /// Notes that work was begun that must not be begun again.
-    pub(crate) async fn begin(&self, names: &[Name], likeness: &Likeness, asked: &Asked) {
-        self.put(names, Line::begun(names, likeness, asked), false).await;
+    pub(crate) async fn begin(&self, asked: &Asked) {
+        self.put(&asked.names, Line::begun(asked), false).await;
     }
 
     async fn put(&self, names: &[Name], line: Vec<u8>, is_undone: bool) {
@@ -121,9 +120,9 @@ impl Answers {
     }
 
     /// Forgets that work was begun: it was not done, and may be begun again.
-    pub(crate) async fn undo(&self, names: &[Name], likeness: &Likeness, asked: &Asked) {
-        if names.iter().any(|name| self.place(name).is_some()) {
-            self.put(names, Line::undone(names, likeness, asked), true).await;
+    pub(crate) async fn undo(&self, asked: &Asked) {
+        if asked.names.iter().any(|name| self.place(name).is_some()) {
+            self.put(&asked.names, Line::undone(asked), true).await;
         }
     }
 

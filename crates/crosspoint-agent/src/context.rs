@@ -6,9 +6,11 @@ use std::time::Instant;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::reply::{Progress, Question};
 use crosspoint_exchange::backend::Followed;
+use crosspoint_exchange::trace::Trace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedReceiver;
+use uuid::Uuid;
 
 use crate::places::Place;
 use crate::record::{Asked, Job, Phase};
@@ -62,6 +64,13 @@ impl Context {
     /// Returns what tracing systems noted about the trace: the value of a `tracestate` header.
     pub fn tracestate(&self) -> Option<&str> {
         self.0.asked.trace.as_deref().and_then(|trace| trace.lines().nth(1))
+    }
+
+    /// Returns the id of the job, and its own place in the trace.
+    #[doc(hidden)]
+    pub fn id_and_trace(&self) -> (Uuid, Trace) {
+        let asked = &self.0.asked;
+        (asked.id, Trace::of_attempt(asked.id, asked.trace.as_deref(), 1))
     }
 
     /// Returns how much memory a program that does the work may use, in bytes, if the caller says so.

@@ -4,10 +4,12 @@
 //! What has ended is in memory for a while, and in the store of answers for longer.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::request::{Door, Key, NewJob};
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::backend::{Agent, Backend, Denied, Followed, Submitted, Unaccepted, Whole};
@@ -19,7 +21,7 @@ use crate::answers::{Answers, Place};
 use crate::handler::Boxed;
 use crate::places::Places;
 use crate::record::{Asked, Job, Phase, Record};
-use crate::{Context, doing, same};
+use crate::{Context, doing};
 
 /// Most jobs that have not ended.
 const LIVE_MAX: usize = 10_000;
@@ -38,10 +40,14 @@ struct Shared {
     agent_type: Option<Arc<str>>,
     works: BTreeMap<Arc<str>, Work>,
     places: Places,
+    /// How long a handler that is told to stop may go on.
+    grace: Duration,
     jobs: Mutex<Jobs>,
     answers: Option<Answers>,
     /// Told whenever a job has ended.
     ended: Notify,
+    /// Whether the agent stops, and jobs with it.
+    is_stopped: AtomicBool,
 }
 
 /// How one kind of work is done.
@@ -62,7 +68,7 @@ pub(crate) struct Name {
 
 #[derive(Default)]
 struct Jobs {
-    named: BTreeMap<Name, Known>,
+    named: BTreeMap<Name, Job>,
     by_id: BTreeMap<Uuid, Job>,
     /// Those that have ended, the oldest first.
     ended: VecDeque<Ended>,
@@ -76,21 +82,15 @@ struct Ended {
     bytes: usize,
 }
 
-#[derive(Clone)]
-struct Known {
-    job: Job,
-    likeness: same::Likeness,
-}
-
 impl Desk {
     pub(crate) fn new(
         (name, agent_type): (Arc<str>, Option<Arc<str>>),
         works: BTreeMap<Arc<str>, Work>,
-        places: Places,
+        (places, grace): (Places, Duration),
         answers: Option<Answers>,
     ) -> Desk {
-        let (jobs, ended) = (Mutex::default(), Notify::new());
-        Desk(Arc::new(Shared { name, agent_type, works, places, jobs, answers, ended }))
+        let (jobs, ended, is_stopped) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
+        Desk(Arc::new(Shared { name, agent_type, works, places, grace, jobs, answers, ended, is_stopped }))
     }
 
     fn jobs(&self) -> MutexGuard<'_, Jobs> {
@@ -115,10 +115,13 @@ impl Desk {
         }
     }
 
-    /// Stops all jobs that are under way.
-    pub(crate) fn stop(&self) {
+    /// Stops all jobs that are under way, and waits until they have ended. They can be asked for again: nobody cancelled
+    /// them.
+    pub(crate) async fn stop(&self) {
+        self.0.is_stopped.store(true, Ordering::Relaxed);
         let live: Vec<Job> = self.jobs().by_id.values().cloned().collect();
         live.iter().for_each(|job| job.stop().cancel());
+        let _ = tokio::time::timeout(self.0.grace, self.idle()).await;
     }
 
     fn record(&self, asked: Arc<Asked>, phase: Phase) -> Record {
@@ -138,11 +141,12 @@ impl Desk {
     }
 
     /// Returns the job of a request that was seen before and is in memory, or takes a place for a new one.
-    fn take(&self, names: &[Name], likeness: &same::Likeness, asked: &Arc<Asked>) -> Result<Taken, Unaccepted<Job>> {
+    fn take(&self, asked: &Arc<Asked>) -> Result<Taken, Unaccepted<Job>> {
+        let names = &asked.names;
         let mut jobs = self.jobs();
-        if let Some(known) = names.iter().find_map(|name| jobs.named.get(name)) {
-            let job = known.job.clone();
-            return if known.likeness == *likeness { Ok(Taken::Known(job)) } else { Err(Unaccepted::Conflict(job)) };
+        if let Some(job) = names.iter().find_map(|name| jobs.named.get(name)).cloned() {
+            let is_same = job.now().asked.likeness == asked.likeness;
+            return if is_same { Ok(Taken::Known(job)) } else { Err(Unaccepted::Conflict(job)) };
         }
         // An answer is stored before its job leaves the memory, so it is in one of the two.
         if let Some(place) =
@@ -157,18 +161,13 @@ impl Desk {
         jobs.live += 1;
         jobs.by_id.insert(asked.id, job.clone());
         for name in names {
-            jobs.named.insert(name.clone(), Known { job: job.clone(), likeness: likeness.clone() });
+            jobs.named.insert(name.clone(), job.clone());
         }
         Ok(Taken::New(job, answers))
     }
 
     /// Returns a job whose answer only the store has.
-    async fn remembered(
-        &self,
-        place: Place,
-        asked: Arc<Asked>,
-        likeness: &same::Likeness,
-    ) -> Result<Submitted<Job>, Unaccepted<Job>> {
+    async fn remembered(&self, place: Place, asked: Arc<Asked>) -> Result<Submitted<Job>, Unaccepted<Job>> {
         let kept = match &self.0.answers {
             Some(answers) => answers.read(place).await,
             None => None,
@@ -177,16 +176,16 @@ impl Desk {
         let unread =
             || Refusal::unavailable("the answer to this request cannot be read again", "look at the agent's log");
         let kept = kept.ok_or_else(|| Unaccepted::Refused(unread()))?;
-        let (ended, before) = kept.into_job(&self.record(asked, Phase::Queued));
-        if before == *likeness { Ok(Submitted::Repeat(ended)) } else { Err(Unaccepted::Conflict(ended)) }
+        let (ended, before) = kept.into_job(&self.record(asked.clone(), Phase::Queued));
+        if before == asked.likeness { Ok(Submitted::Repeat(ended)) } else { Err(Unaccepted::Conflict(ended)) }
     }
 
     /// Gives a job its outcome, unless it has one.
-    fn end(&self, job: &Job, names: Vec<Name>, outcome: Arc<crosspoint_contracts::outcome::Outcome>, is_kept: bool) {
+    fn end(&self, job: &Job, outcome: Arc<Outcome>, is_kept: bool) {
         job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome });
         let now = job.now();
         let bytes = now.asked.document.0.len() + Job::snapshot(&now).outcome_bytes();
-        let ended = Ended { id: now.asked.id, names, bytes };
+        let ended = Ended { id: now.asked.id, names: now.asked.names.clone(), bytes };
         let mut jobs = self.jobs();
         jobs.live -= 1;
         if is_kept {
@@ -206,7 +205,7 @@ impl Desk {
     }
 
     /// Does the work of a job, when there is room for it.
-    async fn work(self, job: Job, asked: Arc<Asked>, context: Context, names: Vec<Name>, likeness: same::Likeness) {
+    async fn work(self, job: Job, asked: Arc<Asked>, context: Context) {
         let has_place = tokio::select! {
             () = context.place().take() => true,
             () = job.stop().cancelled() => false,
@@ -216,31 +215,35 @@ impl Desk {
                 if work.at_most_once
                     && let Some(answers) = &self.0.answers
                 {
-                    answers.begin(&names, &likeness, &asked).await;
+                    answers.begin(&asked).await;
                 }
                 job.change(|record| {
                     record.phase = Phase::Running;
                     record.started_at = Some(crate::clock::now());
                 });
-                Arc::new(doing::run(&work.handler, &job, &asked, &context).await)
+                Arc::new(doing::run(&work.handler, self.0.grace, &job, &asked, &context).await)
             }
             None => doing::cancelled(),
         };
         // A handler may have left a copy of its context with another task.
         context.place().release();
+        let (_guard, told) = job.ending().await;
+        // Work that its caller cancelled stays cancelled: that is what the caller was told.
+        if let Some(told) = told {
+            return self.end(&job, told, true);
+        }
+        // Work that could not be done because the agent stops is interrupted, as by a crash.
+        if self.0.is_stopped.load(Ordering::Relaxed) && outcome.failure().is_some() {
+            return self.end(&job, doing::interrupted(), false);
+        }
         let is_kept = doing::is_kept(&outcome);
         if let Some(answers) = &self.0.answers {
-            // Work that its caller cancelled stays cancelled: that is what the caller was told.
-            let told = match &job.now().phase {
-                Phase::Ended { outcome, .. } => outcome.clone(),
-                Phase::Queued | Phase::Running | Phase::Waiting { .. } => outcome.clone(),
-            };
             match is_kept {
-                true => answers.keep(&names, &likeness, &asked, &told).await,
-                false => answers.undo(&names, &likeness, &asked).await,
+                true => answers.keep(&asked, &outcome).await,
+                false => answers.undo(&asked).await,
             }
         }
-        self.end(&job, names, outcome, is_kept);
+        self.end(&job, outcome, is_kept);
     }
 }
 
@@ -260,7 +263,7 @@ enum Taken {
 
 impl Name {
     /// Returns the names of a request.
-    fn of(new: &NewJob) -> Vec<Name> {
+    pub(crate) fn of(new: &NewJob) -> Vec<Name> {
         let id = new.request_id.as_deref().filter(|id| !id.is_empty());
         let by_id = |id: &str| Name::by_id(&new.caller, new.door, id);
         let by_key = |key: &str| Name { caller: new.caller.clone(), door: None, key: key.into() };
@@ -298,24 +301,22 @@ impl Backend for Desk {
         if self.0.agent_type.as_ref().zip(new.addressed.as_ref()).is_some_and(is_other) {
             return Err(Unaccepted::WrongType);
         }
-        let names = Name::of(&new);
         let asked = Arc::new(Asked::new(new, Instant::now()));
-        let likeness = same::Likeness::of(&asked.work, asked.input.bytes());
-        let (job, answers) = match self.take(&names, &likeness, &asked)? {
+        let (job, answers) = match self.take(&asked)? {
             Taken::Known(job) => return Ok(Submitted::Repeat(job)),
-            Taken::Stored(place) => return self.remembered(place, asked, &likeness).await,
+            Taken::Stored(place) => return self.remembered(place, asked).await,
             Taken::New(job, answers) => (job, answers),
         };
         // From here on nothing is waited for: a caller that leaves must not leave a job that is never begun.
         let context = Context::new(job.clone(), answers, self.0.places.place());
-        tokio::spawn(self.clone().work(job.clone(), asked, context, names, likeness));
+        tokio::spawn(self.clone().work(job.clone(), asked, context));
         Ok(Submitted::New(job))
     }
 
     async fn find(&self, door: Door, caller: &Caller, request_id: &str) -> Result<Option<Job>, Refusal> {
         let name = Name::by_id(&Arc::from(caller.name()), door, request_id);
         let jobs = self.jobs();
-        let named = jobs.named.get(&name).map(|known| known.job.clone());
+        let named = jobs.named.get(&name).cloned();
         Ok(named.or_else(|| jobs.by_id.get(&request_id.parse::<Uuid>().ok()?).cloned()))
     }
 
@@ -342,11 +343,16 @@ impl Backend for Desk {
     }
 
     async fn cancel(&self, _: &Caller, job: &Job) -> Result<(), Denied> {
+        let (_guard, told) = job.ending().await;
         let now = job.now();
-        let outcome = doing::cancelled();
-        if !job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome }) {
-            return Err(Denied::Ended(Job::snapshot(&now).state.contract_state()));
+        if told.is_some() {
+            return Err(Denied::Ended(now.snapshot().state.contract_state()));
         }
+        let outcome = doing::cancelled();
+        if let Some(answers) = &self.0.answers {
+            answers.keep(&now.asked, &outcome).await;
+        }
+        job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome });
         job.stop().cancel();
         Ok(())
     }

@@ -14,11 +14,11 @@ use crate::handler::{Boxed, Done};
 use crate::record::{Asked, Job};
 use crate::{Context, Failure};
 
-/// How long a handler that is told to stop may go on.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long a handler that is told to stop may go on, unless said otherwise.
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs a handler. The job may have its outcome before: a caller that cancels does not wait for the handler.
-pub(crate) async fn run(handler: &Boxed, job: &Job, asked: &Asked, context: &Context) -> Outcome {
+pub(crate) async fn run(handler: &Boxed, grace: Duration, job: &Job, asked: &Asked, context: &Context) -> Outcome {
     let deadline = async {
         match asked.deadline {
             Some(deadline) => sleep_until(Instant::from_std(deadline)).await,
@@ -31,10 +31,10 @@ pub(crate) async fn run(handler: &Boxed, job: &Job, asked: &Asked, context: &Con
     tokio::pin!(doing);
     let done = tokio::select! {
         done = &mut doing => done.unwrap_or_else(|_| Err(Failure::new("the handler panicked").code("PANIC").failed())),
-        () = stopped(job) => Err(Failure::cancelled().failed()),
+        () = stopped(job, grace) => Err(Failure::cancelled().failed()),
         () = deadline => {
             job.stop().cancel();
-            let _ = tokio::time::timeout(GRACE, doing).await;
+            let _ = tokio::time::timeout(grace, doing).await;
             Err(Failed::of(Why::Timeout, Dispatched::Yes))
         }
     };
@@ -42,9 +42,9 @@ pub(crate) async fn run(handler: &Boxed, job: &Job, asked: &Asked, context: &Con
 }
 
 /// Waits until the job was told to stop and its handler had time to do so.
-async fn stopped(job: &Job) {
+async fn stopped(job: &Job, grace: Duration) {
     job.stop().cancelled().await;
-    sleep(GRACE).await;
+    sleep(grace).await;
 }
 
 /// Makes the outcome of what a handler gave back. What a failed one printed and gave is beside its failure.
@@ -64,6 +64,12 @@ fn outcome(done: Done, context: &Context) -> Outcome {
 /// again, the handler runs again.
 pub(crate) fn is_kept(outcome: &Outcome) -> bool {
     !matches!(outcome.why(), Some((_, Repeat::Safe)))
+}
+
+/// The outcome of a job that ends because its agent does.
+pub(crate) fn interrupted() -> Arc<Outcome> {
+    let failed = Failed::said(Why::Unavailable, Dispatched::Yes, "The agent was stopped while it did this work.");
+    Arc::new(Outcome::failed(failed, Repeat::Unknown))
 }
 
 /// The outcome of a job that its caller cancelled.

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
-use crosspoint_contracts::outcome::{Text, text_within};
+use crosspoint_contracts::outcome::Text;
 use crosspoint_contracts::reply::{Failed, Success};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -54,15 +54,14 @@ where
 
 /// Returns what a function gave and printed.
 fn success(outputs: String, context: &Context) -> Success {
-    let (outputs, beside) = match (&*outputs, context.take_text()) {
+    let success = match (&*outputs, context.take_text()) {
         // A function that gives nothing and prints has printed its output (ALL-8).
-        ("null", Some(text)) => (Body::trusted(format!("{{\"output\":{}}}", text.get())), None),
-        ("null", None) => (Body::trusted("{}"), None),
-        (_, text) => (Body::trusted(outputs), text),
+        ("null", Some(text)) => Success::of_text(&text),
+        ("null", None) => Success::of(Body::trusted("{}")),
+        (_, None) => Success::of(Body::trusted(outputs)),
+        (_, Some(text)) => Success { text: Some(Text::Beside(text)), ..Success::of(Body::trusted(outputs)) },
     };
-    let within = text_within(&outputs).map(Text::Within);
-    let text = beside.map(Text::Beside).or(within);
-    Success { outputs: Some(outputs), text, artifacts: context.take_artifacts(), ..Success::default() }
+    Success { artifacts: context.take_artifacts(), ..success }
 }
 
 /// Makes a failure of an input that the handler cannot take. Its place is named and its values are not.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::{Progress, Question};
@@ -15,6 +16,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::Output;
+use crate::desk::Name;
+use crate::same::Likeness;
 
 /// What was asked for. It never changes.
 #[derive(Debug)]
@@ -23,6 +26,9 @@ pub(crate) struct Asked {
     pub(crate) door: Door,
     pub(crate) caller: Arc<str>,
     pub(crate) request_id: Box<str>,
+    /// What makes another request the same as this one.
+    pub(crate) names: Vec<Name>,
+    pub(crate) likeness: Likeness,
     pub(crate) work: Arc<str>,
     pub(crate) pinned: Option<Arc<str>>,
     pub(crate) echo: Option<Box<str>>,
@@ -79,6 +85,8 @@ struct Shared {
     answers: mpsc::UnboundedSender<Body>,
     /// What the handler has printed so far.
     output: Output,
+    /// Held by whoever ends the job, until its outcome is kept.
+    ending: tokio::sync::Mutex<()>,
 }
 
 impl Job {
@@ -87,7 +95,27 @@ impl Job {
         let (answers, arriving) = mpsc::unbounded_channel();
         let (now, _) = watch::channel(Arc::new(record));
         let stop = CancellationToken::new();
-        (Job(Arc::new(Shared { now, stop, answers, output: Output::default() })), arriving)
+        (
+            Job(Arc::new(Shared {
+                now,
+                stop,
+                answers,
+                output: Output::default(),
+                ending: tokio::sync::Mutex::default(),
+            })),
+            arriving,
+        )
+    }
+
+    /// Waits until nothing else ends the job, and keeps everything else from it. Returns the outcome that the job has by
+    /// then, if it has one.
+    pub(crate) async fn ending(&self) -> (tokio::sync::MutexGuard<'_, ()>, Option<Arc<Outcome>>) {
+        let guard = self.0.ending.lock().await;
+        let outcome = match &self.now().phase {
+            Phase::Ended { outcome, .. } => Some(outcome.clone()),
+            Phase::Queued | Phase::Running | Phase::Waiting { .. } => None,
+        };
+        (guard, outcome)
     }
 
     /// Returns what the handler prints.
@@ -164,10 +192,18 @@ impl Followed for Job {
 impl Asked {
     /// Makes the job of a request.
     pub(crate) fn new(new: NewJob, now: Instant) -> Asked {
-        let input = new.document.0.slice(new.input);
+        let names = Name::of(&new);
+        // A request without an input has an empty one.
+        let input = match new.input.is_empty() {
+            true => Bytes::from_static(b"{}"),
+            false => new.document.0.slice(new.input),
+        };
+        let likeness = Likeness::of(&new.work, &input);
         let id = Uuid::new_v4();
         Asked {
             id,
+            names,
+            likeness,
             door: new.door,
             caller: new.caller,
             request_id: new.request_id.unwrap_or_else(|| id.to_string().into()),

@@ -1,5 +1,6 @@
 //! The agent's own server: the doors of contracts, its health, and who may ask.
 
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::io;
 use std::path::Path;
@@ -13,9 +14,8 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use crosspoint_contracts::Contract;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
-use crosspoint_http::door::{Doors, message, run, task, workflow};
+use crosspoint_http::door::{Doors, run, task, workflow};
 use crosspoint_http::json::{Object, response};
 use crosspoint_http::reach::Ours;
 use crosspoint_http::site::{Limits, Plan, Site};
@@ -25,18 +25,11 @@ use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
 use url::Url;
 
+use crate::Contract;
 use crate::desk::Desk;
 use crate::message::pull::{self, Registering};
 use crate::message::telling::Orchestrator;
 use crate::message::{self as messages, Messages, Reports};
-
-/// The doors of contracts, by their paths.
-const DOORS: &[(&str, Contract)] = &[
-    (workflow::PLACE, workflow::CONTRACT),
-    (run::PLACE, run::CONTRACT),
-    (task::PLACE, task::CONTRACT),
-    (message::PLACE, message::CONTRACT),
-];
 
 /// Most connections at one time.
 const CONNECTIONS_MAX: usize = 1_000;
@@ -44,7 +37,7 @@ const CONNECTIONS_MAX: usize = 1_000;
 /// How long a caller waits that can only be answered with the outcome, and the longest wait that it may ask for.
 const WAIT_MAX: Duration = Duration::from_secs(3_600);
 
-/// How long work under way may go on when the agent stops.
+/// How long work under way may go on when the agent stops, unless said otherwise.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// Longest time that the last bytes of answers may take to leave.
@@ -52,6 +45,31 @@ const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Interval at which a stopping agent checks whether the last request has been answered.
 const IDLE_PERIOD: Duration = Duration::from_millis(5);
+
+/// How an agent is served.
+pub(crate) struct Serving {
+    pub(crate) contracts: BTreeSet<Contract>,
+    /// The hosts by which callers know it, besides its address.
+    pub(crate) names: Vec<String>,
+    /// The orchestrator of the message contract that is told how work goes.
+    pub(crate) orchestrator: Option<Url>,
+    /// Whether every machine that reaches it may give it work without a token.
+    pub(crate) is_open_to_all: bool,
+    /// How long work under way may go on when it stops.
+    pub(crate) drain: Duration,
+}
+
+impl Default for Serving {
+    fn default() -> Serving {
+        Serving {
+            contracts: BTreeSet::from(Contract::ALL),
+            names: Vec::new(),
+            orchestrator: None,
+            is_open_to_all: false,
+            drain: DRAIN,
+        }
+    }
+}
 
 /// A token that requests must present. It never prints itself.
 pub(crate) struct Token(String);
@@ -71,21 +89,35 @@ impl Token {
 pub(crate) async fn run(
     listener: TcpListener,
     desk: Desk,
-    (token, orchestrator): (Option<Token>, Option<Url>),
+    (serving, token): (Serving, Option<Token>),
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let listen = listener.local_addr()?.to_string();
-    let plan = Plan { limits: Limits::default(), routes: Vec::new(), ours: Ours::new(&listen, &[]), doors: DOORS };
+    let Serving { contracts, names, orchestrator, is_open_to_all, drain } = serving;
+    let listen = listener.local_addr()?;
+    if token.is_none() && !is_open_to_all && !listen.ip().to_canonical().is_loopback() {
+        let why = format!("other machines reach {listen}, and no token is asked for");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    if contracts.is_empty() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "an agent that serves no contract can be given no work",
+        ));
+    }
+    // The path of envelopes has the agent's name in it, which may be that of another door: it is looked at first.
+    let doors = contracts.iter().rev().map(|contract| contract.door()).collect();
+    let ours = Ours::new(&listen.to_string(), &names);
+    let plan = Plan { limits: Limits::default(), routes: Vec::new(), ours, doors };
     let site = Site::new(plan);
     let doors = Doors { backend: desk.clone(), site: site.clone(), wait_max: WAIT_MAX, sync_wait: WAIT_MAX };
     let orchestrator = orchestrator.map(|url| Arc::new(Orchestrator::at(&url, token.as_ref().map(|token| &*token.0))));
     let messages = Messages { doors, reports: Reports::new(orchestrator, desk.clone()) };
-    let router = router(&messages, token);
+    let router = router(&messages, &contracts, token);
     let places = connection::Places::new(CONNECTIONS_MAX);
     let listener = Listener::Tcp(listener);
     tokio::select! {
         never = connection::accept(&listener, &site, &router, &places) => match never {},
-        () = wind_down(&site, &desk, shutdown) => {}
+        () = wind_down(&site, &desk, drain, shutdown) => {}
     }
     drop(listener);
     site.closing().cancel();
@@ -98,7 +130,7 @@ pub(crate) async fn run(
 pub(crate) async fn pull(
     orchestrator: &Url,
     desk: Desk,
-    token: Option<&Token>,
+    (token, drain): (Option<&Token>, Duration),
     own: Registering,
     shutdown: impl Future<Output = ()>,
 ) {
@@ -112,14 +144,14 @@ pub(crate) async fn pull(
         desk.idle().await;
         reports.all_told().await;
     };
-    if tokio::time::timeout(DRAIN, told).await.is_err() {
-        desk.stop();
+    if tokio::time::timeout(drain, told).await.is_err() {
+        desk.stop().await;
     }
     desk.close().await;
 }
 
 /// Waits for the shutdown. Then new work is refused, and work under way has some time to end and to be answered.
-async fn wind_down(site: &Site, desk: &Desk, shutdown: impl Future<Output = ()>) {
+async fn wind_down(site: &Site, desk: &Desk, drain: Duration, shutdown: impl Future<Output = ()>) {
     shutdown.await;
     site.stopping().cancel();
     let answered = async {
@@ -128,23 +160,29 @@ async fn wind_down(site: &Site, desk: &Desk, shutdown: impl Future<Output = ()>)
             tokio::time::sleep(IDLE_PERIOD).await;
         }
     };
-    if tokio::time::timeout(DRAIN, answered).await.is_err() {
-        desk.stop();
+    if tokio::time::timeout(drain, answered).await.is_err() {
+        desk.stop().await;
     }
 }
 
-fn router(messages: &Messages, token: Option<Token>) -> Router {
+fn router(messages: &Messages, contracts: &BTreeSet<Contract>, token: Option<Token>) -> Router {
     let doors = &messages.doors;
     let token = Arc::new(token);
-    Router::new()
-        .merge(run::routes().with_state(doors.clone()))
-        .merge(task::routes().with_state(doors.clone()))
-        .merge(workflow::routes().with_state(doors.clone()))
-        .merge(messages::routes().with_state(messages.clone()))
+    let routes = contracts.iter().fold(Router::new(), |router, contract| {
+        router.merge(match contract {
+            Contract::Run => run::routes().with_state(doors.clone()),
+            Contract::Task => task::routes().with_state(doors.clone()),
+            Contract::Message => messages::routes().with_state(messages.clone()),
+            Contract::Workflow => workflow::routes().with_state(doors.clone()),
+        })
+    });
+    let hint: Vec<&str> = contracts.iter().map(|contract| contract.example()).collect();
+    let hint = format!("ask for work with {}", hint.join(", "));
+    routes
         .route_layer(axum::middleware::from_fn_with_state(token, check))
         .route("/health", get(alive))
         .route("/health/ready", get(ready).with_state(doors.site.clone()))
-        .fallback(unknown_path)
+        .fallback(move || unknown_path(hint.clone()))
         .method_not_allowed_fallback(wrong_method)
 }
 
@@ -185,8 +223,8 @@ fn said(status: StatusCode, word: &str) -> Response {
     response(status, out)
 }
 
-async fn unknown_path() -> Refused {
-    Refusal::not_found("nothing is at this path", "POST /agents/run/sync, /agents/run/stream or /tasks").into()
+async fn unknown_path(hint: String) -> Refused {
+    Refusal::not_found("nothing is at this path", hint).into()
 }
 
 async fn wrong_method(method: Method) -> Refused {

@@ -24,6 +24,9 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// The room that a long answer takes in memory. It is to be kept until the answer is sent.
     type Room: Send + Unpin + 'static;
 
+    /// Path under which callers find a job by its own id, whatever contract they speak; `None` if there is none.
+    const JOBS_AT: Option<&'static str> = None;
+
     /// Takes new work of a caller, or finds the job that has the same request key. When it returns, the job is durable.
     fn submit(
         &self,

@@ -121,8 +121,9 @@ pub async fn settled<J: Followed>(job: &J, wait: Option<Duration>) -> J::Now {
 
 /// Tells the log and the caller which job an answer at the door of a contract is about. The caller may want to answer
 /// the job's question or cancel the job.
-pub fn locate(response: &mut Response, job: &Snapshot<'_>) {
-    if let Ok(location) = HeaderValue::try_from(format!("/api/v1/jobs/{}", job.id)) {
+pub fn locate<B: Backend>(response: &mut Response, job: &Snapshot<'_>) {
+    let location = B::JOBS_AT.map(|place| format!("{place}/{}", job.id));
+    if let Some(Ok(location)) = location.map(HeaderValue::try_from) {
         response.headers_mut().insert(LOCATION, location);
     }
     response.extensions_mut().insert(About::job(job));

@@ -59,7 +59,7 @@ mod tests {
             limits: Limits::default(),
             routes: Vec::new(),
             ours: Ours::new("127.0.0.1:0", &[]),
-            doors: DOORS,
+            doors: DOORS.to_vec(),
         })
     }
 

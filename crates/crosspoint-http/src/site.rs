@@ -76,7 +76,7 @@ pub struct Plan {
     /// The names of the server.
     pub ours: Ours,
     /// The doors of contracts, by the path that they are under: refusals there have the shape of the contract.
-    pub doors: &'static [(&'static str, Contract)],
+    pub doors: Vec<(&'static str, Contract)>,
 }
 
 /// What all requests to one server share; cloning shares it.
@@ -241,8 +241,12 @@ mod tests {
     const HERE: Peer = Peer::Address(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
 
     fn site() -> Site {
-        let plan =
-            Plan { limits: Limits::default(), routes: Vec::new(), ours: Ours::new("127.0.0.1:0", &[]), doors: &[] };
+        let plan = Plan {
+            limits: Limits::default(),
+            routes: Vec::new(),
+            ours: Ours::new("127.0.0.1:0", &[]),
+            doors: Vec::new(),
+        };
         Site::new(plan)
     }
 

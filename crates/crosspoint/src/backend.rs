@@ -47,6 +47,8 @@ impl Backend for Orchestrator {
     type Job = Tracked;
     type Room = TextRoom;
 
+    const JOBS_AT: Option<&'static str> = Some("/api/v1/jobs");
+
     async fn submit(&self, caller: &Caller, new: NewJob) -> Result<Submitted<Tracked>, Unaccepted<Tracked>> {
         #[cfg(feature = "leaks")]
         crate::leak::document(&new.document.0);

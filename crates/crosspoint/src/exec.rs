@@ -41,6 +41,7 @@ mod watch;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -79,6 +80,18 @@ impl Program {
     /// Whether this exit code says that the program may work another time.
     fn is_retry_code(&self, code: i32) -> bool {
         u8::try_from(code).is_ok_and(|code| code == RETRY_EXIT_CODE || self.retry_exit_codes.contains(&code))
+    }
+}
+
+/// Returns the program with the memory that a request allows it, if that is less than the operator does (MSG-6.5).
+pub(crate) fn within(program: &Arc<Program>, memory_bytes: Option<u64>) -> Arc<Program> {
+    let settled = program.limits.memory_bytes;
+    match memory_bytes.filter(|bytes| settled.is_none_or(|settled| *bytes < settled)) {
+        None => program.clone(),
+        Some(bytes) => {
+            let limits = Limits { memory_bytes: Some(bytes), ..program.limits };
+            Arc::new(Program { limits, ..(**program).clone() })
+        }
     }
 }
 

@@ -172,7 +172,7 @@ impl App {
             limits: config.limits.site(),
             routes: openapi::routes(),
             ours: Ours::new(&config.server.listen, &config.server.names),
-            doors: router::DOORS,
+            doors: router::DOORS.to_vec(),
         };
         let recipients = config.callers.iter().map(Recipient::from).collect();
         let deliveries = Deliveries::start(engine.clone(), recipients, deliver::message::telling(&engine));

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::desk::Name;
 use crate::record::{Asked, Job, Phase, Record};
 use crate::same::Likeness;
 
@@ -66,29 +65,24 @@ pub(crate) struct Kept {
 
 impl<'l> Line<'l> {
     /// Returns the line of a request that has an answer.
-    pub(super) fn ended(names: &[Name], likeness: &Likeness, asked: &Asked, outcome: &Outcome) -> Vec<u8> {
-        Line::write(names, likeness, asked, (Some(Ended::of(outcome)), false))
+    pub(super) fn ended(asked: &Asked, outcome: &Outcome) -> Vec<u8> {
+        Line::write(asked, (Some(Ended::of(outcome)), false))
     }
 
     /// Returns the line of work that was begun.
-    pub(super) fn begun(names: &[Name], likeness: &Likeness, asked: &Asked) -> Vec<u8> {
-        Line::write(names, likeness, asked, (None, false))
+    pub(super) fn begun(asked: &Asked) -> Vec<u8> {
+        Line::write(asked, (None, false))
     }
 
     /// Returns the line of work that was not done after all.
-    pub(super) fn undone(names: &[Name], likeness: &Likeness, asked: &Asked) -> Vec<u8> {
-        Line::write(names, likeness, asked, (None, true))
+    pub(super) fn undone(asked: &Asked) -> Vec<u8> {
+        Line::write(asked, (None, true))
     }
 
-    fn write(
-        names: &[Name],
-        likeness: &Likeness,
-        asked: &Asked,
-        (outcome, undone): (Option<Ended<'_>>, bool),
-    ) -> Vec<u8> {
+    fn write(asked: &Asked, (outcome, undone): (Option<Ended<'_>>, bool)) -> Vec<u8> {
         let line = Line {
-            names: names.iter().map(|name| name.text().into()).collect(),
-            likeness: likeness.text().into(),
+            names: asked.names.iter().map(|name| name.text().into()).collect(),
+            likeness: asked.likeness.text().into(),
             at: crate::clock::now().0,
             request_id: (&*asked.request_id).into(),
             outcome,
@@ -140,6 +134,8 @@ impl Kept {
             door: asked.door,
             caller: asked.caller.clone(),
             request_id: self.request_id,
+            names: asked.names.clone(),
+            likeness: asked.likeness.clone(),
             work: asked.work.clone(),
             pinned: asked.pinned.clone(),
             echo: asked.echo.clone(),

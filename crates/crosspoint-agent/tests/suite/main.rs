@@ -6,3 +6,4 @@ mod answers;
 mod handlers;
 mod repo;
 mod serving;
+mod stopping;

@@ -85,7 +85,7 @@ pub async fn answer_work<B: Backend>(doors: &Doors<B>, requested: &Requested<B>)
     // The message stays the same, and what is said beside it may change: it is not there to be compared.
     let stuck = if is_told { None } else { doors.backend.stuck(&now) };
     let mut response = response(status, written(&shown, &Beside { stuck, ..work.beside.clone() }));
-    locate(&mut response, &job);
+    locate::<B>(&mut response, &job);
     Ok(Answered { response: held(response, room), is_told })
 }
 
@@ -116,7 +116,7 @@ pub async fn cancel_work<B: Backend>(
     let agent_type = sender(doors, &shown);
     let shown = Snapshot { agent_type: agent_type.as_deref(), ..shown };
     let mut response = response(StatusCode::OK, written(&shown, &Beside::default()));
-    locate(&mut response, &shown);
+    locate::<B>(&mut response, &shown);
     Ok(Some(held(response, room)))
 }
 

@@ -59,7 +59,7 @@ async fn run_sync<B: Backend>(
     let job = B::Job::snapshot(&now);
     let status = job.failure().map_or(200, CONTRACT.exchange().http_status);
     let mut response = response(StatusCode::from_u16(status).unwrap_or_default(), written(&run, &job));
-    locate(&mut response, &job);
+    locate::<B>(&mut response, &job);
     Ok(held(response, room))
 }
 

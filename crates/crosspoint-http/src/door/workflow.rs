@@ -57,7 +57,7 @@ async fn run_envelope<B: Backend>(
     let status = job.failure().map_or(200, CONTRACT.exchange().http_status);
     let written = long::look(job.outcome_bytes(), || answer::document(&job, CONTRACT, &work.beside));
     let mut response = response(StatusCode::from_u16(status).unwrap_or_default(), written);
-    locate(&mut response, &job);
+    locate::<B>(&mut response, &job);
     Ok(held(response, room))
 }
 

@@ -1,4 +1,5 @@
-//! `crosspoint agent`: joins a server and has a program do the work.
+//! `crosspoint agent`: joins a server and has a program do the work. With `--listen` it serves callers without a server
+//! (`service`).
 //!
 //! Three loops and a task for each job. One loop asks for work and lists what is held (`instructions`). One reports
 //! what came of the jobs (`reports`). One watches the lease; `link` knows when the server was last sure to hear this
@@ -16,6 +17,7 @@ mod instructions;
 mod job;
 mod link;
 mod reports;
+mod service;
 
 use std::io::Write;
 use std::sync::Arc;
@@ -53,8 +55,11 @@ struct Worker {
 pub(crate) fn run(arguments: &Agent) -> Result<Exit> {
     let program = program(arguments)?;
     if let Err(why) = exec::startable(&program) {
-        render::refused(&why, "give a program that can be started after --; nothing was joined");
+        render::refused(&why, "give a program that can be started after --; no work was taken");
         return Ok(Exit::CouldNot);
+    }
+    if let Some(listen) = &arguments.listen {
+        return service::run(arguments, listen, program);
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
     let outcome = runtime.block_on(async {

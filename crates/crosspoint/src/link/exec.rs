@@ -96,18 +96,6 @@ impl Exec {
         };
         Exec { program: Arc::new(program), orphan_lock: program_directory.orphan_lock.clone(), speech }
     }
-
-    /// Returns the program with the memory that a request allows it, if that is less than the operator does (MSG-6.5).
-    fn program_within(&self, memory_bytes: Option<u64>) -> Arc<Program> {
-        let settled = self.program.limits.memory_bytes;
-        match memory_bytes.filter(|bytes| settled.is_none_or(|settled| *bytes < settled)) {
-            None => self.program.clone(),
-            Some(bytes) => {
-                let limits = exec::Limits { memory_bytes: Some(bytes), ..self.program.limits };
-                Arc::new(Program { limits, ..(*self.program).clone() })
-            }
-        }
-    }
 }
 
 impl Link for Exec {
@@ -126,7 +114,7 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
     let mut leaving = pin!(attempt.leaving());
     let given = given(&attempt, link.speech.as_ref()).await?;
     let mut printed = link.speech.as_ref().map(Printed::of);
-    let program = link.program_within(attempt.job().request.limits.memory_bytes);
+    let program = exec::within(&link.program, attempt.job().request.limits.memory_bytes);
     let mut running = started(&link.orphan_lock, (program, given), &attempt, leaving.as_mut()).await?;
     let mut stopping = false;
     loop {

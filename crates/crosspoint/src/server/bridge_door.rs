@@ -22,7 +22,7 @@ use crosspoint_http::{Refused, long};
 
 use super::view::{self, Beside};
 use super::{App, query};
-use crate::backend::{ahead, snapshot, with_text};
+use crate::backend::{Orchestrator, ahead, snapshot, with_text};
 
 pub(super) const CONTRACT: Contract = Contract::Bridge;
 
@@ -58,7 +58,7 @@ pub(super) async fn ask_agent(
     } else {
         response(StatusCode::ACCEPTED, app.as_it_stands(&job, waits))
     };
-    locate(&mut response, &shown);
+    locate::<Orchestrator>(&mut response, &shown);
     Ok(held(response, room))
 }
 

@@ -13,6 +13,7 @@ mod privacy;
 mod pull;
 mod repo;
 mod run;
+mod service;
 mod store;
 mod support;
 mod task;

@@ -25,6 +25,7 @@ pub(crate) mod run_agent;
 pub(crate) mod run_caller;
 pub(crate) mod scripted_agent;
 pub(crate) mod server;
+pub(crate) mod service;
 pub(crate) mod stores;
 pub(crate) mod task_agent;
 pub(crate) mod task_caller;

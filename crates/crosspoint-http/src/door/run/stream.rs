@@ -42,7 +42,7 @@ pub(crate) fn response<B: Backend>(
         Some((bytes, telling))
     });
     let mut response = event_stream::response(pieces, place);
-    locate(&mut response, &job);
+    locate::<B>(&mut response, &job);
     Ok(response)
 }
 

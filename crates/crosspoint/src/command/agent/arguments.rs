@@ -1,17 +1,27 @@
 //! What can be typed about an agent that joins a server.
 
-use clap::builder::NonEmptyStringValueParser;
+use std::path::PathBuf;
+
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
+use crosspoint_agent::{Contract, Url};
 
 use crate::command::flags::StoreFlags;
 use crate::exec::is_our_variable;
 
-/// Join a running server as an agent: it has your program do the work
+/// Make a program an agent: it joins a running server, or with --listen serves callers by itself
 ///
 /// For every job the program is started once: the input is one line of JSON on its stdin, what it prints is the job's
-/// output, and exit code 0 is success. The server need not be able to reach this machine, and need not be there yet: it
+/// output, and exit code 0 is success.
+///
+/// Without --listen it joins a server. The server need not be able to reach this machine, and need not be there yet: it
 /// is waited for. Any number of these may run under one name, here or elsewhere; what one of them has when it dies goes
-/// to the others. Ctrl-C takes no more work and lets what is under way end; a second one ends it at once.
+/// to the others.
+///
+/// With --listen it needs no server: callers of the run, task, message and workflow contract call it at that address.
+/// The same request again gets the same answer, also after a restart.
+///
+/// Ctrl-C takes no more work and lets what is under way end; a second one ends it at once.
 #[derive(Args)]
 #[command(after_help = "\
 Examples:
@@ -19,10 +29,11 @@ Examples:
   crosspoint agent builder --work build --work test --concurrency 2 -- ./build.sh
   crosspoint agent far --work dig --server http://10.0.0.7:7420 -- python3 dig.py
   crosspoint agent asker --work approve --ask -- ./approve.sh      keeps stdin open for answers
+  crosspoint agent shouter --work shout --listen 127.0.0.1:8000 -- tr a-z A-Z      serves callers itself
 
 One line a job goes to stderr: its id, its work, how it ended, how long it took. Never what it was about.
 
-Exit codes: 0 stopped, 2 it could not join or the program cannot be started, 130 interrupted twice.")]
+Exit codes: 0 stopped, 2 it could not join, listen or start the program, 130 interrupted twice.")]
 pub(crate) struct Agent {
     /// The agent's name; crosspoint agents list shows those that are taken
     #[arg(value_name = "NAME", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
@@ -31,6 +42,34 @@ pub(crate) struct Agent {
     /// A kind of work it takes; may be repeated
     #[arg(long, required = true, value_name = "WORK", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
     pub(crate) work: Vec<String>,
+
+    /// Serve callers at this address, as 127.0.0.1:8000, instead of joining a server
+    #[arg(long, value_name = "ADDRESS", value_hint = ValueHint::Other, help_heading = "Without a server", conflicts_with_all = ["server", "store", "lease_seconds"])]
+    pub(crate) listen: Option<String>,
+
+    /// The contracts in which it is called [default: run,task,message,workflow]
+    #[arg(long, value_name = "CONTRACT,...", value_delimiter = ',', help_heading = "Without a server", requires = "listen", value_parser = contract_parser())]
+    pub(crate) contract: Option<Vec<Contract>>,
+
+    /// A file with the token that every caller must present. Without it the agent keeps to the loopback
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Without a server", requires = "listen")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Every machine that reaches the address may give it work, without a token
+    #[arg(long, help_heading = "Without a server", requires = "listen", conflicts_with = "token_file")]
+    pub(crate) open_to_all: bool,
+
+    /// Hosts by which callers know it, besides its address
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',', value_hint = ValueHint::Hostname, help_heading = "Without a server", requires = "listen")]
+    pub(crate) host: Vec<String>,
+
+    /// Its type in the message contract, such as infra [default: it takes what is addressed to any type]
+    #[arg(long, value_name = "TYPE", value_hint = ValueHint::Other, help_heading = "Without a server", requires = "listen", value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) agent_type: Option<String>,
+
+    /// The orchestrator of the message contract that is told how pushed work goes on
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, help_heading = "Without a server", requires = "listen")]
+    pub(crate) report_to: Option<Url>,
 
     /// How many programs run at one time
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -97,6 +136,11 @@ pub(crate) struct Agent {
     /// The program and its arguments, after --
     #[arg(last = true, required = true, value_name = "PROGRAM", value_hint = ValueHint::CommandWithArguments)]
     pub(crate) program: Vec<String>,
+}
+
+fn contract_parser() -> impl TypedValueParser<Value = Contract> {
+    PossibleValuesParser::new(Contract::ALL.map(Contract::name))
+        .try_map(|name| Contract::from_name(&name).ok_or("no such contract"))
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

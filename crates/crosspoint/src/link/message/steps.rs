@@ -71,6 +71,9 @@ impl Steps {
     ) -> Result<Step, Untaken> {
         let status = status_of(document);
         let is_chunk = status.chunk.is_some();
+        let known = attempt.job().progress.as_ref().and_then(|known| known.percent);
+        // What is printed all the while is a step of its own, which says nothing of how far the work is.
+        let is_print = status.chunk.is_some_and(|chunk| chunk.total.is_none()) && known == progress.percent;
         let broken = if status.output.is_empty() && !is_chunk && !self.may_have_file(attempt) {
             Vec::new()
         } else {
@@ -79,7 +82,11 @@ impl Steps {
         };
         // A chunk that were handed on with the progress would be one of many that its reader never sees.
         let document = progress.document.filter(|_| !is_chunk);
-        attempt.advanced(Progress { document, ..progress }).await.map_err(Untaken::Gone)?;
+        match is_print {
+            true => attempt.heard().await,
+            false => attempt.advanced(Progress { document, ..progress }).await,
+        }
+        .map_err(Untaken::Gone)?;
         let refused: Vec<Refused> = broken.into_iter().map(Refused).collect();
         Ok(Step { refused: refused.first().copied(), notes: refused.iter().map(Refused::note).collect() })
     }

@@ -1,0 +1,71 @@
+//! What a program that serves callers may use, and how its failures are told.
+
+use serde_json::json;
+
+use super::{MESSAGE, failure};
+use crate::support::message_caller::request;
+use crate::support::service::Service;
+
+#[test]
+fn a_program_that_fails_tells_why_and_may_be_tried_again_where_it_says_so() {
+    let service = Service::of("echo no such host >&2; exit 3", &[]);
+    let failed = service.run("r-1", &json!({})).json();
+    assert_eq!(failure(&failed).0, "error", "{failed}");
+    assert!(failed.to_string().contains("no such host") && failed.to_string().contains("\"exit_code\":3"), "{failed}");
+    let service = Service::of("[ -e ran ] && echo '{\"ok\": true}' && exit; touch ran; exit 75", &[]);
+    let first = service.run("r-1", &json!({})).json();
+    assert_eq!(
+        (failure(&first).1, &first["error"]["details"]["repeat"]),
+        (&json!("RESOURCE_LIMIT"), &json!("unknown"))
+    );
+    assert_eq!(service.run("r-1", &json!({})).json(), first, "how far it came is not known, so it is not run again");
+    let fail = r#"[ -e ran ] && echo '{"ok": true}' && exit; touch ran; echo '@crosspoint {"fail": {"retry": true}}'"#;
+    let service = Service::of(fail, &[]);
+    assert_eq!(service.run("r-1", &json!({})).json()["status"], "error");
+    assert_eq!(service.run("r-1", &json!({})).json()["outputs"], json!({"ok": true}), "nothing was done, so it runs");
+}
+
+#[test]
+fn a_program_that_is_silent_or_takes_too_long_or_prints_too_much_is_ended() {
+    let cases = [
+        ("sleep 60", ["--silence-seconds", "0.5"], "TIMEOUT"),
+        ("while true; do echo x; sleep 0.05; done", ["--total-seconds", "0.5"], "TIMEOUT"),
+        ("yes | head -c 100000; sleep 60", ["--output-bytes", "5000"], "RESOURCE_LIMIT"),
+        ("echo '{}'; sleep 60 & sleep 60", ["--processes", "1"], "RESOURCE_LIMIT"),
+    ];
+    for (script, limit, code) in cases {
+        let service = Service::of(script, &[&limit[..], &["--grace-seconds", "0.2"]].concat());
+        let failed = service.run("r-1", &json!({})).json();
+        assert_eq!(failure(&failed).1, code, "{script}: {failed}");
+    }
+}
+
+#[test]
+fn a_caller_may_allow_less_memory_than_the_operator() {
+    let script = "python3 -c 'x = bytearray(200 << 20); import time; time.sleep(60)'";
+    let service = Service::of(script, &["--memory-mb", "4000"]);
+    let mut asking = request(MESSAGE, "help", &json!({}));
+    asking["payload"]["hints"]["max_memory_mb"] = json!(64);
+    let failed = service.post("/api/agent/message", &asking);
+    let text = failed.text();
+    // It is killed when it is seen, or the system gives it no more.
+    assert!(text.contains("more than the 64 MiB") || text.contains("MemoryError"), "{failed:?}");
+}
+
+#[test]
+fn what_a_failed_program_printed_is_beside_its_failure() {
+    let service = Service::of("echo looked; exit 1", &[]);
+    let failed = service.run("r-1", &json!({})).json();
+    assert!(failed.to_string().contains("looked\\n"), "{failed}");
+}
+
+#[test]
+fn a_long_text_is_whole() {
+    let service = Service::of("yes äh | head -c 3000000; echo; echo '{\"lines\": 1}'", &[]);
+    let done = service.run("r-1", &json!({})).json();
+    assert_eq!(done["outputs"]["lines"], 1, "its last line is its object");
+    assert!(done.to_string().len() > 3_000_000, "the text beside it is whole: {} bytes", done.to_string().len());
+    let service = Service::of("yes äh | head -c 3000000", &[]);
+    let text = service.run("r-1", &json!({})).json()["outputs"]["output"].as_str().map(str::len);
+    assert_eq!(text, Some(3_000_000));
+}
