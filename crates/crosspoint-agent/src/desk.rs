@@ -140,7 +140,9 @@ impl Desk {
     /// Returns the job of a request that was seen before and is in memory, or takes a place for a new one.
     fn take(&self, names: &[Name], likeness: &same::Likeness, asked: &Arc<Asked>) -> Result<Taken, Unaccepted<Job>> {
         let mut jobs = self.jobs();
-        if let Some(known) = names.iter().find_map(|name| jobs.named.get(name)) {
+        let known = names.iter().find_map(|name| jobs.named.get(name));
+        // A job that may be done again is there only for those who ask how it ended.
+        if let Some(known) = known.filter(|known| !known.job.is_done_again()) {
             let job = known.job.clone();
             return if known.likeness == *likeness { Ok(Taken::Known(job)) } else { Err(Unaccepted::Conflict(job)) };
         }
@@ -182,19 +184,15 @@ impl Desk {
     }
 
     /// Gives a job its outcome, unless it has one.
-    fn end(&self, job: &Job, names: Vec<Name>, outcome: Arc<crosspoint_contracts::outcome::Outcome>, is_kept: bool) {
+    fn end(&self, job: &Job, names: Vec<Name>, outcome: Arc<crosspoint_contracts::outcome::Outcome>) {
         job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome });
         let now = job.now();
         let bytes = now.asked.document.0.len() + Job::snapshot(&now).outcome_bytes();
         let ended = Ended { id: now.asked.id, names, bytes };
         let mut jobs = self.jobs();
         jobs.live -= 1;
-        if is_kept {
-            jobs.ended_bytes += bytes;
-            jobs.ended.push_back(ended);
-        } else {
-            jobs.forget(&ended);
-        }
+        jobs.ended_bytes += bytes;
+        jobs.ended.push_back(ended);
         while (jobs.ended.len() > ENDED_MAX || jobs.ended_bytes > ENDED_BYTES_MAX)
             && let Some(oldest) = jobs.ended.pop_front()
         {
@@ -240,14 +238,19 @@ impl Desk {
                 false => answers.undo(&names, &likeness, &asked).await,
             }
         }
-        self.end(&job, names, outcome, is_kept);
+        self.end(&job, names, outcome);
     }
 }
 
 impl Jobs {
     fn forget(&mut self, ended: &Ended) {
         self.by_id.remove(&ended.id);
-        ended.names.iter().for_each(|name| drop(self.named.remove(name)));
+        for name in &ended.names {
+            // The same request may have been done again under this name.
+            if self.named.get(name).is_some_and(|known| known.job.now().asked.id == ended.id) {
+                self.named.remove(name);
+            }
+        }
     }
 }
 
