@@ -160,7 +160,7 @@ impl Agent {
     fn send_blocks(&self, work: &Work, result: &mut Value) {
         let pieces = Contract::Message.exchange().pieces.as_ref().expect("it has long texts");
         let text = self::text(&result["payload"], "output");
-        for (place, block) in (pieces.split)(&text).iter().rev() {
+        for (place, block) in (pieces.split)(&text, 0).iter().flatten().rev() {
             let mut status = work.running(99, "Prints");
             status["payload"]["step"]["output"] = json!(block);
             status["payload"]["step"]["output_chunk"] = json!(place);
