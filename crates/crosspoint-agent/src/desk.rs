@@ -144,7 +144,9 @@ impl Desk {
     fn take(&self, asked: &Arc<Asked>) -> Result<Taken, Unaccepted<Job>> {
         let names = &asked.names;
         let mut jobs = self.jobs();
-        if let Some(job) = names.iter().find_map(|name| jobs.named.get(name)).cloned() {
+        let known = names.iter().find_map(|name| jobs.named.get(name));
+        // A job that may be done again is there only for those who ask how it ended.
+        if let Some(job) = known.filter(|job| !job.is_done_again()).cloned() {
             let is_same = job.now().asked.likeness == asked.likeness;
             return if is_same { Ok(Taken::Known(job)) } else { Err(Unaccepted::Conflict(job)) };
         }
@@ -181,19 +183,15 @@ impl Desk {
     }
 
     /// Gives a job its outcome, unless it has one.
-    fn end(&self, job: &Job, outcome: Arc<Outcome>, is_kept: bool) {
+    fn end(&self, job: &Job, outcome: Arc<Outcome>) {
         job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome });
         let now = job.now();
         let bytes = now.asked.document.0.len() + Job::snapshot(&now).outcome_bytes();
         let ended = Ended { id: now.asked.id, names: now.asked.names.clone(), bytes };
         let mut jobs = self.jobs();
         jobs.live -= 1;
-        if is_kept {
-            jobs.ended_bytes += bytes;
-            jobs.ended.push_back(ended);
-        } else {
-            jobs.forget(&ended);
-        }
+        jobs.ended_bytes += bytes;
+        jobs.ended.push_back(ended);
         while (jobs.ended.len() > ENDED_MAX || jobs.ended_bytes > ENDED_BYTES_MAX)
             && let Some(oldest) = jobs.ended.pop_front()
         {
@@ -230,11 +228,11 @@ impl Desk {
         let (_guard, told) = job.ending().await;
         // Work that its caller cancelled stays cancelled: that is what the caller was told.
         if let Some(told) = told {
-            return self.end(&job, told, true);
+            return self.end(&job, told);
         }
         // Work that could not be done because the agent stops is interrupted, as by a crash.
         if self.0.is_stopped.load(Ordering::Relaxed) && outcome.failure().is_some() {
-            return self.end(&job, doing::interrupted(), false);
+            return self.end(&job, doing::interrupted());
         }
         let is_kept = doing::is_kept(&outcome);
         if let Some(answers) = &self.0.answers {
@@ -243,14 +241,19 @@ impl Desk {
                 false => answers.undo(&asked).await,
             }
         }
-        self.end(&job, outcome, is_kept);
+        self.end(&job, outcome);
     }
 }
 
 impl Jobs {
     fn forget(&mut self, ended: &Ended) {
         self.by_id.remove(&ended.id);
-        ended.names.iter().for_each(|name| drop(self.named.remove(name)));
+        for name in &ended.names {
+            // The same request may have been done again under this name.
+            if self.named.get(name).is_some_and(|job| job.now().asked.id == ended.id) {
+                self.named.remove(name);
+            }
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
+use crosspoint_contracts::json::{DEPTH_MAX, Tape, WRAPPING_LEVELS_MAX};
 use crosspoint_contracts::outcome::Text;
 use crosspoint_contracts::reply::{Failed, Success};
 use serde::Serialize;
@@ -46,9 +47,29 @@ where
                     Err(unread) => Err(unread),
                 };
                 let outputs = outputs.and_then(|outputs| serde_json::to_string(&outputs).map_err(Failure::from));
+                let outputs = outputs.and_then(readable);
                 outputs.map(|outputs| success(outputs, &context)).map_err(Failure::failed)
             })
         })
+    }
+}
+
+/// How deep outputs may nest: the documents around them have levels too, and no reader must take more in all.
+const OUTPUTS_LEVELS_MAX: usize = DEPTH_MAX - WRAPPING_LEVELS_MAX;
+
+/// Returns outputs that all readers can read, and read alike (ALL-11).
+fn readable(outputs: String) -> Result<String, Failure> {
+    let found = Tape::scan(outputs.as_bytes()).map_or(Some("nests too deep"), |tape| {
+        let is_ambiguous = tape.root().is_some_and(|root| tape.is_ambiguous(root));
+        match tape.deepest() {
+            levels if levels > OUTPUTS_LEVELS_MAX => Some("nests too deep"),
+            _ if is_ambiguous => Some("holds a name twice, or half a character"),
+            _ => None,
+        }
+    });
+    match found {
+        Some(what) => Err(Failure::new(format!("what the handler returned {what}"))),
+        None => Ok(outputs),
     }
 }
 

@@ -17,6 +17,8 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::post;
 use crosspoint_contracts::Kind;
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::message::{About, Cancel};
 use crosspoint_exchange::admission::{self, Admitted, Caller};
 use crosspoint_exchange::backend::Followed;
@@ -113,12 +115,22 @@ async fn take_message(
     let hold = if messages.reports.to.is_some() { HOLD_TOLD } else { HOLD };
     let asking = Asking { wait: Some(hold), ..Asking::default() };
     let mut requested = message::request_work(&messages.doors, caller, asking, (&uri, &headers), received).await?;
+    pass_on(&requested.work.job, &bytes);
     requested.work.wait = requested.work.wait.or(Some(hold));
     let answered = message::answer_work(&messages.doors, &requested).await.map_err(about)?;
     if !answered.is_told {
         messages.reports.tell(&requested.work);
     }
     Ok(answered.response)
+}
+
+/// Gives a job the person's answer that came with its request (ALL-5). The same request without one asks how it goes.
+fn pass_on(job: &Job, request: &[u8]) {
+    let Ok(tape) = Tape::scan(request) else { return };
+    let carried = tape.root().and_then(|root| root.get("x_custom_fields")).and_then(|own| own.get("x_crosspoint"));
+    if let Some(answer) = carried.and_then(|carried| carried.get("answer")) {
+        job.answer(Body::trusted(answer.source().to_owned()));
+    }
 }
 
 async fn cancel(doors: &Doors<Desk>, caller: &Caller, bytes: &[u8]) -> Result<Response, Refusal> {

@@ -142,6 +142,11 @@ impl Job {
         })
     }
 
+    /// Whether the job has failed so that the same request is done again.
+    pub(crate) fn is_done_again(&self) -> bool {
+        matches!(&self.now().phase, Phase::Ended { outcome, .. } if !crate::doing::is_kept(outcome))
+    }
+
     /// Gives the handler an answer to its question. Returns whether it asks one.
     pub(crate) fn answer(&self, answer: Body) -> bool {
         let mut is_asked = false;

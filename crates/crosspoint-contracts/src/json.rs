@@ -160,7 +160,7 @@ impl<'s> Tape<'s> {
     }
 
     /// Returns how many levels the values in it nest at most.
-    pub(crate) fn deepest(&self) -> usize {
+    pub fn deepest(&self) -> usize {
         self.deepest
     }
 

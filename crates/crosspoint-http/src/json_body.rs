@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use crosspoint_contracts::clause::all::{ALL_103, ALL_104};
-use crosspoint_contracts::json::{Flaw, FlawKind, Syntax, Tape, Type, Value};
+use crosspoint_contracts::json::{Flaw, FlawKind, Levels, Syntax, Tape, Type, Value};
 use crosspoint_exchange::refusal::Refusal;
 
 use crate::long;
@@ -18,7 +18,12 @@ pub fn scan(document: &Bytes) -> Result<Tape<'_>, Refusal> {
 
 /// Scans the body as JSON, even if readers may disagree on what it says.
 pub fn scan_ambiguous(document: &Bytes) -> Result<Tape<'_>, Refusal> {
-    long::look(document.len(), || Tape::scan(document)).map_err(|broken| {
+    scan_within(document, Levels::Received)
+}
+
+/// The same, for a body that may nest this deep.
+pub fn scan_within(document: &Bytes, levels: Levels) -> Result<Tape<'_>, Refusal> {
+    long::look(document.len(), || Tape::scan_within(document, levels)).map_err(|broken| {
         let (line, column) = line_and_column(document, broken.error.offset);
         let syntax = broken.error.kind;
         let message = format!("the body is not JSON: {} (line {line}, column {column})", syntax.message());

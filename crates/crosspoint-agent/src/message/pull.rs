@@ -148,7 +148,10 @@ async fn take(message: Bytes, orchestrator: &Orchestrator, desk: &Desk, reports:
         Err(refusal) => Err(refusal),
     };
     match admitted {
-        Ok(work) => reports.tell(&work),
+        Ok(work) => {
+            super::pass_on(&work.job, &message);
+            reports.tell(&work);
+        }
         Err(refused) => {
             let now = crate::clock::now().to_string();
             let error = refusal::document(&refused, Contract::Message, Uuid::new_v4(), &now);

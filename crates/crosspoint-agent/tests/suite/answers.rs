@@ -146,3 +146,17 @@ fn a_caller_that_hangs_up_leaves_no_job_that_is_never_begun() {
     }
     assert_eq!(calls.load(Ordering::Relaxed), 50, "each is done once");
 }
+
+#[test]
+fn a_task_that_may_be_tried_again_can_be_asked_for_until_it_is() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("answers"));
+    let served = Served::start(Agent::new("counter").on("count", counting(&calls)).answers(&path));
+    let id = "550e8400-e29b-41d4-a716-446655440030";
+    let task = json!({"id": id, "type": "count", "payload": {"fails": true}}).to_string();
+    let failed = served.post("/tasks?wait=10", &task).json();
+    assert_eq!(failed["status"], json!("failed"), "{failed}");
+    assert_eq!(served.get(&format!("/tasks/{id}")).json(), failed, "who polls is told how it ended");
+    let again = served.post("/tasks?wait=10", &task).json();
+    assert_eq!((&again["status"], calls.load(Ordering::Relaxed)), (&json!("completed"), 2), "{again}");
+    assert_eq!(served.get(&format!("/tasks/{id}")).json()["status"], json!("completed"));
+}

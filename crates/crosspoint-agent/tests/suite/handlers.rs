@@ -128,3 +128,19 @@ fn work_under_way_is_answered_before_the_agent_ends() {
     served.stop();
     assert_eq!(caller.join().expect("it is answered").json()["outputs"], json!({"done": true}));
 }
+
+#[test]
+fn outputs_that_no_reader_would_take_are_a_failure_in_the_contract() {
+    let nested = |levels: usize| format!("{{\"deep\":{}{}}}", "[".repeat(levels - 1), "]".repeat(levels - 1));
+    let given = |input: Value, _: Context| async move {
+        Ok::<_, Failure>(RawValue::from_string(input["raw"].as_str().unwrap_or_default().to_owned())?)
+    };
+    let served = Served::start(Agent::new("raw").on("raw", given).forgetful());
+    let ended = |id: &str, raw: &str| run(&served, id, "raw", &json!({"inputs": {"raw": raw}}));
+    assert_eq!(ended("1", &nested(119))["ok"], json!(true));
+    for (id, raw) in [("2", r#"{"a":1,"a":2}"#.to_owned()), ("3", nested(120)), ("4", nested(400))] {
+        let failed = ended(id, &raw);
+        let message = failed["error"]["message"].as_str().unwrap_or_default();
+        assert!(failed["ok"] == json!(false) && message.contains("what the handler returned"), "{failed}");
+    }
+}

@@ -194,6 +194,29 @@ fn a_pushed_message_is_answered_with_its_result_and_work_can_be_cancelled() {
     assert_eq!(again["payload"]["error_code"], json!(5901), "{again}");
 }
 
+/// ALL-5: an orchestrator sends the same request again, and the answer of a person with it.
+#[test]
+fn the_answer_to_a_question_comes_with_the_same_message_again() {
+    let asks = |_: Value, context: Context| async move {
+        let zone: String = context.ask("Which zone?", None).await?;
+        Ok::<_, Failure>(json!({"zone": zone}))
+    };
+    let served = Served::start(Agent::new("asker").on("asks", asks).forgetful());
+    let id = "550e8400-e29b-41d4-a716-446655440022";
+    let payload = json!({"task_id": id, "work_type": "asks", "parameters": {}, "hints": {}});
+    let request = message("work_request", id, &payload);
+    let ask = || served.post("/api/agent/message?wait=0.05", &request).json();
+    let mut asked = ask();
+    while asked["payload"]["status"] != "paused" {
+        asked = ask();
+    }
+    assert_eq!(asked["x_custom_fields"]["x_crosspoint"]["question"]["prompt"], json!("Which zone?"), "{asked}");
+    let mut answered: Value = serde_json::from_str(&request).expect("JSON");
+    answered["x_custom_fields"] = json!({"x_crosspoint": {"from": "message.work_request", "answer": "north"}});
+    let result = served.post("/api/agent/message", &answered.to_string()).json();
+    assert_eq!(result["payload"]["output"], json!(r#"{"zone":"north"}"#), "{result}");
+}
+
 #[test]
 fn a_request_that_comes_again_is_the_same_job_and_another_with_its_id_is_refused() {
     let calls = Arc::new(AtomicU32::new(0));

@@ -5,9 +5,9 @@
 //! body is taken.
 
 use bytes::Bytes;
-use crosspoint_contracts::json::{Flaw, Tape, Value};
+use crosspoint_contracts::json::{DEPTH_MAX, Flaw, Levels, Tape, Value};
 use crosspoint_exchange::refusal::Refusal;
-use crosspoint_http::json_body::ambiguous;
+use crosspoint_http::json_body::{ambiguous, scan_ambiguous, scan_within};
 
 pub(super) struct Doubts<'t> {
     flaws: &'t [Flaw],
@@ -41,4 +41,20 @@ impl<'t> Doubts<'t> {
             None => Ok(()),
         }
     }
+}
+
+/// Scans a body with reports, even if readers may disagree on what they say. What an agent gave may nest as deep as any
+/// document; the report around it does not count, so that outputs are taken here as they are from a program of the
+/// server.
+pub(super) fn scan_reports(document: &Bytes) -> Result<Tape<'_>, Refusal> {
+    let tape = scan_within(document, Levels::Wrapped)?;
+    if tape.deepest() > DEPTH_MAX {
+        let reports = tape.root().and_then(|root| root.get("reports"));
+        let bodies = reports.into_iter().flat_map(Value::items).flat_map(Value::members);
+        for (_, given) in bodies.flat_map(|(_, body)| body.members()) {
+            let (start, end) = given.span();
+            scan_ambiguous(&document.slice(start..end))?;
+        }
+    }
+    Ok(tape)
 }

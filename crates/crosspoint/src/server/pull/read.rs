@@ -19,11 +19,11 @@ use crosspoint_engine::policy::{OUTPUT_BYTES_DEFAULT, OUTPUT_BYTES_MAX, Policy, 
 use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::reply;
-use crosspoint_http::json_body::{object, scan, scan_ambiguous};
+use crosspoint_http::json_body::{object, scan};
 use crosspoint_http::query::parameters;
 use uuid::Uuid;
 
-use super::doubt::Doubts;
+use super::doubt::{Doubts, scan_reports};
 use crate::pull::{CONCURRENCY_MAX, Holding, Joining, Report, ReportBody};
 
 /// Name of the contract of agents that joined, for people.
@@ -127,7 +127,7 @@ fn works(root: &In<'_, '_>) -> Result<Vec<Arc<str>>, Refusal> {
 }
 
 pub(super) fn taking(document: &Bytes, ids: &Ids) -> Result<Taking, Refusal> {
-    let tape = scan_ambiguous(document)?;
+    let tape = scan_reports(document)?;
     let mut doubts = Doubts::of(&tape);
     let root = In { value: object(&tape, TAKE)?, at: String::new(), hint: TAKE };
     let room = root.whole("room", 0..=u64::from(CONCURRENCY_MAX))?.unwrap_or(0);
@@ -157,7 +157,7 @@ pub(super) fn leaving(document: &Bytes) -> Result<Uuid, Refusal> {
 }
 
 pub(super) fn reports(document: &Bytes, ids: &Ids) -> Result<(Uuid, Vec<Report>), Refusal> {
-    let tape = scan_ambiguous(document)?;
+    let tape = scan_reports(document)?;
     let mut doubts = Doubts::of(&tape);
     let root = In { value: object(&tape, REPORT)?, at: String::new(), hint: REPORT };
     let reports = reports_in((document, ids), &root, &mut doubts)?;

@@ -14,6 +14,8 @@ mod cell;
 mod doors;
 #[path = "matrix/ledger.rs"]
 mod ledger;
+#[path = "matrix/picture.rs"]
+mod picture;
 #[path = "matrix/table.rs"]
 mod table;
 #[path = "matrix/view.rs"]
@@ -30,6 +32,7 @@ use self::cell::{Cell, Verdict, World};
 use self::doors::{Callback, Door};
 use self::table::Table;
 use crate::support::bridge_watcher::watched;
+use crate::support::program::root;
 use crate::support::server::Server;
 
 /// Number of cells that run at a time. Most of them wait most of the time.
@@ -40,7 +43,7 @@ fn every_door_reaches_every_agent() {
     let (agents, callback) = (Agents::start(), Callback::start());
     let server = Server::configured(&(callback.configuration() + &agents.configuration()));
     Agents::write_files(server.directory());
-    agents.serve(server.address());
+    agents.serve(&server);
     let world = World::new(&server, &agents, &callback);
     let (watcher, _home) = watched(&server, &rooms(&world));
     let table = Mutex::new(Table::default());
@@ -63,6 +66,19 @@ fn every_door_reaches_every_agent() {
     table.print();
     let wrong = table.wrong();
     assert!(wrong.is_empty(), "{} cells are wrong:\n{}\n{}", wrong.len(), wrong.join("\n"), watcher.log());
+    keep(&table);
+}
+
+/// Compares the picture of the table with the kept one. With UPDATE_DOCS set, it is rewritten instead.
+fn keep(table: &Table) {
+    let (path, fresh) = (root().join(picture::KEPT), picture::picture(table));
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(path, fresh).expect("it can be written");
+    } else {
+        let kept = fs::read_to_string(path).unwrap_or_default();
+        let again = "UPDATE_DOCS=1 cargo nextest run -p crosspoint every_door_reaches_every_agent";
+        assert!(kept == fresh, "{} is stale: {again}", picture::KEPT);
+    }
 }
 
 /// The directories of the requesters: one for each cell at the bridge door, all with one driver.

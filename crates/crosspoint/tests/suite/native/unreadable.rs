@@ -73,7 +73,7 @@ fn a_report_that_is_wrong_elsewhere_or_too_deep_is_refused_and_nothing_is_taken(
     let said = [
         r#""progress":{"percent":1,"percent":2}"#.to_owned(),
         format!(r#""result":{{"outputs":{TWICE}}},"result":{{"outputs":{{}}}}"#),
-        format!(r#""result":{{"outputs":{}}}"#, nested(124)),
+        format!(r#""result":{{"outputs":{}}}"#, nested(128)),
         format!(r#""result":{{"outputs":{}}}"#, nested(400)),
     ];
     for said in said {
@@ -81,7 +81,7 @@ fn a_report_that_is_wrong_elsewhere_or_too_deep_is_refused_and_nothing_is_taken(
         assert_eq!((answer.status, &answer.json()["error"]["code"]), (400, &json!("invalid")), "{said:.100}");
         assert_eq!(worker.finish(&server, &json!(id), 1), "taken", "nothing was taken before");
     }
-    let (_, answer) = report(&server, &mut worker, &format!(r#""result":{{"outputs":{}}}"#, nested(123)));
+    let (_, answer) = report(&server, &mut worker, &format!(r#""result":{{"outputs":{}}}"#, nested(127)));
     assert_eq!(answer.text(), r#"{"reports":["taken"]}"#);
 }
 

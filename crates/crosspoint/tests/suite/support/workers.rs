@@ -12,18 +12,37 @@ pub(crate) struct Worker {
     log: PathBuf,
 }
 
+/// Where a worker runs: the directory of its server.
+#[derive(Debug)]
+pub(crate) struct Place(PathBuf);
+
+impl Place {
+    pub(crate) fn of(server: &Server) -> Place {
+        Place(server.directory().to_owned())
+    }
+}
+
 impl Worker {
     /// Starts a worker for work of its own name, in the server's directory.
     pub(crate) fn start(server: &Server, name: &str, more: &[&str], program: &[&str]) -> Worker {
         Worker::start_as(server, name, name, more, program)
     }
 
+    /// The same, where the server itself is out of reach.
+    pub(crate) fn start_at(place: &Place, name: &str, more: &[&str], program: &[&str]) -> Worker {
+        Worker::start_in(place, name, name, more, program)
+    }
+
     pub(crate) fn start_as(server: &Server, name: &str, work: &str, more: &[&str], program: &[&str]) -> Worker {
-        let number = fs::read_dir(server.directory()).expect("it is there").count();
-        let log = server.directory().join(format!("worker-{name}-{number}"));
+        Worker::start_in(&Place::of(server), name, work, more, program)
+    }
+
+    fn start_in(Place(directory): &Place, name: &str, work: &str, more: &[&str], program: &[&str]) -> Worker {
+        let number = fs::read_dir(directory).expect("it is there").count();
+        let log = directory.join(format!("worker-{name}-{number}"));
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
         command.args(["agent", name, "--work", work, "--data", "data"]).env_remove("CROSSPOINT_SERVER");
-        command.args(more).arg("--").args(program).current_dir(server.directory());
+        command.args(more).arg("--").args(program).current_dir(directory);
         command.stderr(fs::File::create(&log).expect("a log can be made")).env("NO_COLOR", "1");
         Worker { child: Some(command.spawn().expect("the program starts")), log }
     }

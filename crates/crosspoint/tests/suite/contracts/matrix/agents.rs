@@ -20,6 +20,10 @@
 pub(super) mod bridge;
 #[path = "agents/exec.rs"]
 mod exec;
+#[path = "agents/function.rs"]
+mod function;
+#[path = "agents/joined.rs"]
+mod joined;
 #[path = "agents/message.rs"]
 pub(super) mod message;
 #[path = "agents/run.rs"]
@@ -30,7 +34,6 @@ mod task;
 mod workflow;
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -39,12 +42,16 @@ use serde_json::{Value, json};
 use super::doors::Door;
 use super::ledger::{Ledger, Seen};
 use crate::support::scripted_agent::{Request, ScriptedAgent, configuration};
+use crate::support::server::Server;
 
 /// The kinds of agents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Builtin,
+    /// A program that the server starts.
     Exec,
+    /// A program that a worker starts, which joined the server.
+    Joined,
     Run,
     Task,
     Bridge,
@@ -56,6 +63,18 @@ pub(super) enum Kind {
     Program,
     /// Of the workflow contract, and behind an address.
     Service,
+    /// A function of `crosspoint-agent`, reached in this way.
+    Function(Way),
+}
+
+/// The ways to a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    Run,
+    Task,
+    Pushed,
+    Pulled,
+    Workflow,
 }
 
 /// What an agent is configured for.
@@ -66,8 +85,12 @@ pub(super) enum Purpose {
     Quiet,
     /// Is not at the configured address.
     Away,
-    /// May not ask, and may print little. Only programs need it.
+    /// A program that may not ask, and may print little. A function that does not take the work.
     Strict,
+    /// Is gone after a while, with all its connections. Only functions need it.
+    Dying,
+    /// Wants a token that the server does not have. Only functions need it.
+    Locked,
 }
 
 /// An address without a listener: no ordinary user may bind this port.
@@ -81,15 +104,18 @@ pub(super) struct Agents {
     task: ScriptedAgent,
     workflow: ScriptedAgent,
     message: message::Agents,
+    functions: function::Agents,
+    joined: joined::Workers,
     /// Root of the directories of the bridge agents.
     directories: PathBuf,
     pub(super) ledger: Arc<Ledger>,
 }
 
 impl Kind {
-    pub(super) const ALL: [Kind; 9] = [
+    pub(super) const ALL: [Kind; 15] = [
         Kind::Builtin,
         Kind::Exec,
+        Kind::Joined,
         Kind::Run,
         Kind::Task,
         Kind::Bridge,
@@ -97,12 +123,18 @@ impl Kind {
         Kind::Pulled,
         Kind::Program,
         Kind::Service,
+        Kind::Function(Way::Run),
+        Kind::Function(Way::Task),
+        Kind::Function(Way::Pushed),
+        Kind::Function(Way::Pulled),
+        Kind::Function(Way::Workflow),
     ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Kind::Builtin => "builtin",
             Kind::Exec => "exec",
+            Kind::Joined => "joined",
             Kind::Run => "run",
             Kind::Task => "task",
             Kind::Bridge => "bridge",
@@ -110,22 +142,53 @@ impl Kind {
             Kind::Pulled => "pulled",
             Kind::Program => "program",
             Kind::Service => "service",
+            Kind::Function(Way::Run) => "fn-run",
+            Kind::Function(Way::Task) => "fn-task",
+            Kind::Function(Way::Pushed) => "fn-push",
+            Kind::Function(Way::Pulled) => "fn-pull",
+            Kind::Function(Way::Workflow) => "fn-flow",
         }
     }
 
-    /// Whether the output of such an agent is a text (ALL-8).
+    /// The kind that it is to the server: of the same contract, and reached in the same way.
+    pub(super) fn like(self) -> Kind {
+        match self {
+            Kind::Joined => Kind::Exec,
+            Kind::Function(Way::Run) => Kind::Run,
+            Kind::Function(Way::Task) => Kind::Task,
+            Kind::Function(Way::Pushed) => Kind::Pushed,
+            Kind::Function(Way::Pulled) => Kind::Pulled,
+            Kind::Function(Way::Workflow) => Kind::Service,
+            Kind::Builtin
+            | Kind::Exec
+            | Kind::Run
+            | Kind::Task
+            | Kind::Bridge
+            | Kind::Pushed
+            | Kind::Pulled
+            | Kind::Program
+            | Kind::Service => self,
+        }
+    }
+
+    /// Whether it is a function of `crosspoint-agent`.
+    pub(super) fn is_function(self) -> bool {
+        matches!(self, Kind::Function(_))
+    }
+
+    /// Whether the output of such an agent is a text (ALL-8). A function says that its text is an object.
     pub(super) fn gives_text(self) -> bool {
-        matches!(self, Kind::Bridge | Kind::Pushed | Kind::Pulled) || self.is_workflow()
+        !self.is_function() && (self == Kind::Bridge || self.is_message() || self.is_workflow())
     }
 
     /// Whether it is an agent of the workflow contract.
     pub(super) fn is_workflow(self) -> bool {
-        matches!(self, Kind::Program | Kind::Service)
+        matches!(self.like(), Kind::Program | Kind::Service)
     }
 
     /// Whether it is an agent of the message contract.
     pub(super) fn is_message(self) -> bool {
-        matches!(self, Kind::Pushed | Kind::Pulled)
+        matches!(self.like(), Kind::Pushed | Kind::Pulled)
     }
 }
 
@@ -137,6 +200,8 @@ pub(super) fn name(kind: Kind, door: Door, purpose: Purpose) -> String {
         Purpose::Quiet => "quiet",
         Purpose::Away => "away",
         Purpose::Strict => "strict",
+        Purpose::Dying => "dying",
+        Purpose::Locked => "locked",
     };
     format!("{}-{}-{purpose}", kind.name(), door.name())
 }
@@ -156,19 +221,30 @@ impl Agents {
             task: task::start(ledger.clone()),
             workflow: workflow::start(ledger.clone()),
             message: message::Agents::start(ledger.clone()),
+            functions: function::Agents::bind(&directories, ledger.clone()),
+            joined: joined::Workers::default(),
             directories,
             ledger,
         }
     }
 
     /// Tells the agents where the server is.
-    pub(super) fn serve(&self, server: SocketAddr) {
-        self.message.serve(server);
+    pub(super) fn serve(&self, server: &Server) {
+        self.message.serve(server.address());
+        self.functions.serve(&server.url());
+        self.joined.join(server);
     }
 
     /// Lets an agent come that was away.
-    pub(super) fn come(&self, door: Door) {
-        self.message.come(door);
+    pub(super) fn come(&self, kind: Kind, door: Door) {
+        match kind {
+            Kind::Joined => self.joined.come(door),
+            Kind::Function(_) => self.functions.come(door),
+            kind => {
+                assert_eq!(kind, Kind::Pulled, "the others never come");
+                self.message.come(door);
+            }
+        }
     }
 
     /// The configuration of a server with all these agents.
@@ -186,6 +262,7 @@ impl Agents {
             all += &remote(kind, &name(kind, door, Purpose::Away), NO_LISTENER, "");
         }
         all += &message::configuration(&self.message.url(), door);
+        all += &self.functions.configuration(door);
         all += &workflow::configuration(&self.workflow.url(), &exec::interpreter(), door);
         all + &exec::configuration(door, QUIET_KEYS) + &bridge::configuration(&self.directories, door)
     }
@@ -204,8 +281,8 @@ impl Agents {
     pub(super) fn seen(&self, kind: Kind, cell: &str, what: &'static str, directory: &Path) -> Vec<Seen> {
         match kind {
             Kind::Builtin => Vec::new(),
-            Kind::Exec | Kind::Program => exec::seen(cell, what, directory),
-            Kind::Run | Kind::Task | Kind::Bridge | Kind::Pushed | Kind::Pulled | Kind::Service => {
+            Kind::Exec | Kind::Joined | Kind::Program => exec::seen(cell, what, directory),
+            Kind::Run | Kind::Task | Kind::Bridge | Kind::Pushed | Kind::Pulled | Kind::Service | Kind::Function(_) => {
                 self.ledger.seen(cell, what)
             }
         }

@@ -135,7 +135,7 @@ fn input_required(cell: &Cell<'_>) -> Verdict {
         let given: Vec<_> = cell.seen("input").into_iter().map(|seen| seen.document).collect();
         assert_eq!(given, [json!({"input": answer})]);
     }
-    if cell.kind.is_message() {
+    if matches!(cell.kind, Kind::Pushed | Kind::Pulled) {
         let given: Vec<_> = cell.seen("input").into_iter().map(|seen| seen.document).collect();
         let [again] = given.as_slice() else { panic!("it is sent once: {given:?}") };
         assert_eq!(again["x_custom_fields"]["x_crosspoint"]["answer"], answer, "{again}");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crosspoint_contracts::failure::{Failure, Repeat};
 use serde_json::{Value, json};
 
-use super::agents::{self, Agents, Kind, Purpose};
+use super::agents::{self, Agents, Kind, Purpose, Way};
 use super::doors::{Callback, Door, Handle, Order, call, fetch, shallow};
 use super::ledger::Seen;
 use super::view::View;
@@ -72,9 +72,17 @@ impl Cell<'_> {
             (Kind::Builtin, _) => agents::builtin_name("echo", self.door),
             (Kind::Bridge, _) if purpose == Purpose::Plain => agents::bridge::name_for(self.case, self.door),
             (Kind::Pushed | Kind::Pulled, _) => agents::message::name_for(self.kind, self.case, self.door),
-            (Kind::Exec | Kind::Run | Kind::Task | Kind::Bridge | Kind::Program | Kind::Service, _) => {
-                agents::name(self.kind, self.door, purpose)
-            }
+            (
+                Kind::Exec
+                | Kind::Joined
+                | Kind::Run
+                | Kind::Task
+                | Kind::Bridge
+                | Kind::Program
+                | Kind::Service
+                | Kind::Function(_),
+                _,
+            ) => agents::name(self.kind, self.door, purpose),
         };
         let mut input = json!({"do": wanted, "cell": self.name(), "more": [1, null, "ä\n"]});
         match (self.kind, wanted) {
@@ -126,7 +134,7 @@ impl Cell<'_> {
 
     /// Lets the agent come that was away.
     pub(super) fn come(&self) {
-        self.world.agents.come(self.door);
+        self.world.agents.come(self.kind, self.door);
     }
 
     pub(super) fn release(&self) {
@@ -177,11 +185,11 @@ impl Cell<'_> {
     /// ALL-2: the agent knows the job by the job's id, with the caller's id beside it.
     fn known_by_job(&self, seen: &Seen, job_id: &str, caller: &str) {
         // An envelope has no id.
-        if self.kind != Kind::Service {
+        if self.kind.like() != Kind::Service {
             assert_eq!(seen.id, job_id, "the agent knows the job by our id");
         }
-        let beside = match self.kind {
-            Kind::Builtin => return,
+        let beside = match self.kind.like() {
+            Kind::Builtin | Kind::Joined | Kind::Function(_) => return,
             Kind::Exec => &seen.document["request_id"],
             Kind::Run => {
                 faultless(seen.document.to_string().as_bytes(), contracts::Kind::RunRequest);
@@ -223,7 +231,9 @@ impl Cell<'_> {
     /// ALL-8: some agents return a text that contains the object. Where only objects are allowed, the text is wrapped
     /// in one.
     fn in_form(&self, outputs: &Value) -> Value {
-        if !self.kind.gives_text() {
+        // A long text comes in blocks (MSG-9), and stays a text.
+        let comes_in_blocks = self.kind == Kind::Function(Way::Pulled) && self.case == "2 MB of output";
+        if !self.kind.gives_text() && !comes_in_blocks {
             return outputs.clone();
         }
         match self.door {

@@ -17,10 +17,15 @@ const CELL_WIDTH: usize = 8;
 
 impl Table {
     pub(super) fn put(&mut self, case: usize, door: Door, kind: Kind, verdict: Verdict) {
-        let place = |all: usize, found: Option<usize>| found.filter(|at| *at < all).expect("it is one of them");
-        let door = place(Door::ALL.len(), Door::ALL.iter().position(|one| *one == door));
-        let kind = place(Kind::ALL.len(), Kind::ALL.iter().position(|one| *one == kind));
-        self.cells.insert((case, door * Kind::ALL.len() + kind), verdict);
+        self.cells.insert((case, column(door, kind)), verdict);
+    }
+
+    /// How many cases hold between this door and this agent, and how many make no sense there.
+    pub(super) fn counts(&self, door: Door, kind: Kind) -> (usize, usize) {
+        let column = column(door, kind);
+        let verdicts = || self.cells.iter().filter(|((_, at), _)| *at == column).map(|(_, verdict)| verdict);
+        let right = verdicts().filter(|verdict| matches!(verdict, Verdict::Right)).count();
+        (right, verdicts().filter(|verdict| matches!(verdict, Verdict::NotHere(_))).count())
     }
 
     /// What is wrong, cell by cell.
@@ -60,6 +65,12 @@ impl Table {
     }
 }
 
+/// The column of an agent at a door.
+fn column(door: Door, kind: Kind) -> usize {
+    let door = Door::ALL.iter().position(|one| *one == door).expect("it is one of them");
+    door * Kind::ALL.len() + Kind::ALL.iter().position(|one| *one == kind).expect("it is one of them")
+}
+
 /// One cell: `ok`, or a letter that the legend explains.
 fn word(verdict: Option<&Verdict>, reasons: &mut Vec<&'static str>) -> String {
     match verdict {
@@ -78,5 +89,6 @@ fn word(verdict: Option<&Verdict>, reasons: &mut Vec<&'static str>) -> String {
 }
 
 fn letter(at: usize) -> String {
-    char::from(b'a' + u8::try_from(at).expect("there are few reasons")).to_string()
+    let letter = (b'a'..=b'z').chain(b'A'..=b'Z').nth(at).expect("there are few reasons");
+    char::from(letter).to_string()
 }

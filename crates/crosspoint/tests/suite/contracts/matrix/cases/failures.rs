@@ -5,9 +5,9 @@ use crosspoint_contracts::{bridge, message, run};
 use serde_json::{Value, json};
 
 use super::super::agents::message::OWN_CODE as OWN_NUMBER;
-use super::super::agents::{Kind, OWN_CODE, Purpose};
+use super::super::agents::{Kind, OWN_CODE, Purpose, Way};
 use super::super::cell::{Cell, Fails, Verdict};
-use super::super::doors::{Order, fetch};
+use super::super::doors::{Door, Order, fetch};
 use crate::support::server::until;
 
 const MESSAGE: &str = "It is \"too salty\", ä.";
@@ -16,19 +16,20 @@ const MESSAGE: &str = "It is \"too salty\", ä.";
 fn given(cell: &Cell<'_>, failure: Failure) -> Verdict {
     let asked = match cell.kind {
         Kind::Builtin => Ok(builtin(cell, failure)),
-        Kind::Exec => exec(cell, failure),
+        Kind::Exec | Kind::Joined => exec(cell, failure),
         Kind::Run => Ok(of_run(cell, failure)),
         Kind::Task => of_task(cell, failure),
         Kind::Bridge if failure == Failure::BrokenContract => return mended(cell),
         Kind::Bridge => Ok(of_bridge(cell, failure)),
         Kind::Pushed | Kind::Pulled => Ok(of_message(cell, failure)),
         Kind::Program | Kind::Service => of_workflow(cell, failure),
+        Kind::Function(way) => of_function(cell, way, failure),
     };
     match asked {
         Err(reason) => Verdict::NotHere(reason),
         Ok((order, fails)) => {
             let (job, view) = cell.fails(&order, cell.submit(&order), &fails);
-            if failure == Failure::BrokenContract && !matches!(cell.kind, Kind::Builtin | Kind::Exec) {
+            if failure == Failure::BrokenContract && !matches!(cell.kind.like(), Kind::Builtin | Kind::Exec) {
                 let name = match cell.kind {
                     kind if kind.is_message() => "msg",
                     kind if kind.is_workflow() => "wf",
@@ -37,7 +38,7 @@ fn given(cell: &Cell<'_>, failure: Failure) -> Verdict {
                 let contract = format!("{}-", name.to_uppercase());
                 assert!(clauses(&job).iter().any(|clause| clause.starts_with(&contract)), "it is on record: {job}");
             }
-            if cell.kind == Kind::Exec && failure == Failure::AgentFailed {
+            if cell.kind.like() == Kind::Exec && failure == Failure::AgentFailed {
                 assert_eq!(view.details["exit_code"], 3, "{}", view.document);
             }
             Verdict::Right
@@ -162,6 +163,35 @@ fn of_workflow(cell: &Cell<'_>, failure: Failure) -> Result<(Order, Fails), &'st
         (_, _) => return Err("an envelope has no word for it"),
     };
     Ok((failing(cell, &Value::Null, &json!({"status": status})), reported(failure, None)))
+}
+
+/// A function fails in its own words. What else it can say is said for it.
+fn of_function(cell: &Cell<'_>, way: Way, failure: Failure) -> Result<(Order, Fails), &'static str> {
+    let ours = Fails { message: None, ..fails(failure, None) };
+    match failure {
+        Failure::AgentFailed => Ok((failing(cell, &json!(OWN_CODE), &json!({})), fails(failure, Some(OWN_CODE)))),
+        // Nothing was done, and it is tried again until there are no more attempts.
+        Failure::ResourceLimit => {
+            let order = failing(cell, &json!(OWN_CODE), &json!({"again": true}));
+            // Callers also get the agent's own word for it.
+            let repeat = if cell.door == Door::Native { Repeat::Unknown } else { Repeat::Safe };
+            Ok((order, Fails { repeat, ..fails(failure, None) }))
+        }
+        Failure::Unsupported if way == Way::Pulled => Err("who asks for work says which"),
+        Failure::Unsupported => Ok((cell.order_for(Purpose::Strict, "echo"), ours)),
+        Failure::Unauthenticated if way == Way::Pulled => Err("who asks for work is not called"),
+        Failure::Unauthenticated => {
+            Ok((cell.order_for(Purpose::Locked, "echo"), Fails { message: None, ..reported(failure, None) }))
+        }
+        Failure::BrokenContract => Err("a function's answers are written for it, and break no contract"),
+        Failure::Timeout
+        | Failure::Unavailable
+        | Failure::Invalid
+        | Failure::Cancelled
+        | Failure::Delegation
+        | Failure::Conflict
+        | Failure::Internal => Err("a function says that the work failed, or that it may be tried again"),
+    }
 }
 
 /// A person may answer in files, make mistakes and mend them: the job goes on waiting, and the mistake is recorded.

@@ -61,7 +61,7 @@ pub(super) fn conflict(cell: &Cell<'_>) -> Verdict {
 /// Unknown members are kept with the document and go to the agent. Unknown members of the agent's answer come back: in
 /// their place if the contract is the same, else carried.
 pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
-    let speaks = !matches!(cell.kind, Kind::Builtin | Kind::Exec);
+    let speaks = !matches!(cell.kind.like(), Kind::Builtin | Kind::Exec);
     let mut order = cell.order(if speaks { "own" } else { "echo" });
     order.members = match cell.door {
         Door::Native => vec![("tenant", own_members())],
@@ -76,6 +76,9 @@ pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
     assert_eq!(kept.text(), cell.door.document(&order), "the document is kept as it came");
     if speaks {
         reached_the_agent(cell, &order, &cell.until_seen("new"));
+    }
+    // The answers of a function have the members of its contract.
+    if speaks && !cell.kind.is_function() {
         came_back(cell, &view);
     }
     Verdict::Right
@@ -83,12 +86,14 @@ pub(super) fn unknown_fields(cell: &Cell<'_>) -> Verdict {
 
 fn reached_the_agent(cell: &Cell<'_>, order: &Order, seen: &Seen) {
     let document = &seen.document;
-    let carried = match cell.kind {
+    let carried = match cell.kind.like() {
         Kind::Run | Kind::Program | Kind::Service => &document["x_crosspoint"],
         Kind::Pushed | Kind::Pulled => &document["x_custom_fields"]["x_crosspoint"],
-        Kind::Builtin | Kind::Exec | Kind::Task | Kind::Bridge => &document["context"]["x_crosspoint"],
+        Kind::Builtin | Kind::Exec | Kind::Joined | Kind::Task | Kind::Bridge | Kind::Function(_) => {
+            &document["context"]["x_crosspoint"]
+        }
     };
-    match (cell.door, cell.kind) {
+    match (cell.door, cell.kind.like()) {
         // Members that the native API does not know have no meaning.
         (Door::Native, _) => {}
         (Door::Sync | Door::Stream, Kind::Run)
@@ -258,7 +263,7 @@ fn by_the_block(cell: &Cell<'_>) -> Seen {
     if cell.door.is_message() {
         return seen;
     }
-    let baggage = match cell.kind {
+    let baggage = match cell.kind.like() {
         Kind::Task => &seen.document["observability"]["baggage"],
         Kind::Run | Kind::Program | Kind::Service => &seen.document["x_crosspoint"]["baggage"],
         Kind::Bridge => {
@@ -268,7 +273,7 @@ fn by_the_block(cell: &Cell<'_>) -> Seen {
             &carried["baggage"]
         }
         Kind::Pushed | Kind::Pulled => &seen.document["x_custom_fields"]["x_crosspoint"]["baggage"],
-        Kind::Builtin | Kind::Exec => return seen,
+        Kind::Builtin | Kind::Exec | Kind::Joined | Kind::Function(_) => return seen,
     };
     assert_eq!(*baggage, json!({"k": "v"}), "{}", seen.document);
     seen
@@ -282,7 +287,7 @@ fn goes_on(cell: &Cell<'_>, seen: &Seen) {
     if cell.kind.is_message() {
         assert_eq!(seen.document["trace_id"], hyphenated(TRACE), "the same trace");
     }
-    if cell.kind == Kind::Pulled {
+    if cell.kind.like() == Kind::Pulled {
         // The answer to a poll has no header for it.
         return;
     }
@@ -290,7 +295,7 @@ fn goes_on(cell: &Cell<'_>, seen: &Seen) {
     let &["00", trace, span, "01"] = parts.as_slice() else { panic!("{:?} is no traceparent", seen.trace) };
     assert_eq!(trace, TRACE, "the same trace");
     assert!(span != SPAN && span.len() == 16, "a span of its own: {span}");
-    if cell.kind == Kind::Task {
+    if cell.kind.like() == Kind::Task {
         let block = &seen.document["observability"];
         assert_eq!((&block["traceId"], &block["spanId"]), (&json!(trace), &json!(span)), "the block says the same");
     }

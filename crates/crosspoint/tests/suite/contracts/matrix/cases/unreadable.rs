@@ -2,11 +2,13 @@
 //! output of a program, or in the text of a bridge response, it is just text.
 
 use crosspoint_contracts::failure::{Failure, Repeat};
+use crosspoint_contracts::json::WRAPPING_LEVELS_MAX;
 use serde_json::{Value, json};
 
 use super::super::agents::Kind;
 use super::super::cell::{Cell, Fails, Verdict, shortened};
 use super::super::doors::{Door, Order, shallow};
+use super::failures::clauses;
 
 /// Deepest nesting that is allowed.
 const LEVELS_MAX: usize = 127;
@@ -30,26 +32,32 @@ pub(super) fn levels_400(cell: &Cell<'_>) -> Verdict {
 /// A document with as many levels as allowed is accepted, although the documents written around it have more.
 pub(super) fn levels_127(cell: &Cell<'_>) -> Verdict {
     let wrapped = nested(levels_within(cell.kind, LEVELS_MAX));
+    if cell.kind.is_function() {
+        let outputs = serde_json::from_str(&shallow(&wrapped)).expect("it is JSON");
+        return ends_with(cell, &raw(cell, &wrapped), &outputs);
+    }
     if cell.kind.is_message() || cell.kind.is_workflow() {
         // What nests stands beside the text.
         let order = raw(cell, &wrapped);
         let text = shallow(&order.input.to_string());
         return ends_with(cell, &order, &as_text(cell, &text));
     }
-    let (order, given) = match cell.kind {
+    let (order, given) = match cell.kind.like() {
         Kind::Builtin => {
             let order = deep_input(cell, LEVELS_MAX);
             let given = shallow(&order.input.to_string());
             (order, given)
         }
         Kind::Exec
+        | Kind::Joined
         | Kind::Run
         | Kind::Task
         | Kind::Bridge
         | Kind::Pushed
         | Kind::Pulled
         | Kind::Program
-        | Kind::Service => (raw(cell, &wrapped), shallow(&wrapped)),
+        | Kind::Service
+        | Kind::Function(_) => (raw(cell, &wrapped), shallow(&wrapped)),
     };
     let outputs: Value = serde_json::from_str(&given).expect("it is JSON");
     let expected = if cell.kind == Kind::Bridge { as_text(cell, &given) } else { outputs };
@@ -77,12 +85,15 @@ fn too_deep(cell: &Cell<'_>, levels: usize) -> Verdict {
 
 fn unreadable(cell: &Cell<'_>, given: &str) -> Verdict {
     let order = raw(cell, given);
-    match cell.kind {
+    if cell.kind.is_function() {
+        return judged_at_home(cell, &order);
+    }
+    match cell.kind.like() {
         Kind::Builtin => Verdict::NotHere("a built-in agent gives what it gets, which was judged at the door"),
         // A program ends its line with a line feed.
-        Kind::Exec => ends_with(cell, &order, &as_text(cell, &shallow(&format!("{given}\n")))),
+        Kind::Exec | Kind::Joined => ends_with(cell, &order, &as_text(cell, &shallow(&format!("{given}\n")))),
         Kind::Bridge => ends_with(cell, &order, &as_text(cell, &shallow(given))),
-        Kind::Run | Kind::Task | Kind::Pushed | Kind::Pulled | Kind::Program | Kind::Service => {
+        Kind::Run | Kind::Task | Kind::Pushed | Kind::Pulled | Kind::Program | Kind::Service | Kind::Function(_) => {
             let fails = Fails { failure: Failure::BrokenContract, repeat: Repeat::Unknown, own: None, message: None };
             let (_, view) = cell.fails(&order, cell.submit(&order), &fails);
             let answer = view.details["answer"].as_str().unwrap_or_default();
@@ -90,6 +101,14 @@ fn unreadable(cell: &Cell<'_>, given: &str) -> Verdict {
             Verdict::Right
         }
     }
+}
+
+/// A function that returns what no reader would take has failed, and its answer says so in its contract.
+fn judged_at_home(cell: &Cell<'_>, order: &Order) -> Verdict {
+    let fails = Fails { failure: Failure::AgentFailed, repeat: Repeat::Never, own: None, message: None };
+    let (job, _) = cell.fails(order, cell.submit(order), &fails);
+    assert!(clauses(&job).is_empty(), "its document is in order: {job}");
+    Verdict::Right
 }
 
 fn ends_with(cell: &Cell<'_>, order: &Order, outputs: &Value) -> Verdict {
@@ -118,10 +137,12 @@ fn nested(levels: usize) -> String {
 /// Number of levels of the outputs, if the agent's whole document has `levels`.
 fn levels_within(kind: Kind, levels: usize) -> usize {
     match kind {
-        Kind::Builtin | Kind::Exec | Kind::Bridge => levels,
+        Kind::Builtin | Kind::Exec | Kind::Joined | Kind::Bridge => levels,
         Kind::Run | Kind::Task | Kind::Program | Kind::Service => levels - 1,
         // Within `x_custom_fields`.
         Kind::Pushed | Kind::Pulled => levels - 2,
+        // Whatever the contract is, there is room for what is around the outputs.
+        Kind::Function(_) => levels - WRAPPING_LEVELS_MAX,
     }
 }
 
