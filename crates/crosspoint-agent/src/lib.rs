@@ -42,7 +42,15 @@ pub use handler::Handler;
 pub use output::Output;
 pub use url::Url;
 
-/// Completes when the process is interrupted by Ctrl-C.
+/// Completes when the process is told to stop: by Ctrl-C, or by SIGTERM, which `kill`, systemd and docker send.
 pub async fn interrupted() {
+    #[cfg(unix)]
+    if let Ok(mut terminated) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminated.recv() => {}
+        }
+        return;
+    }
     let _ = tokio::signal::ctrl_c().await;
 }

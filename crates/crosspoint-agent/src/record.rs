@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::{Progress, Question};
@@ -152,7 +153,8 @@ impl Followed for Job {
 impl Asked {
     /// Makes the job of a request.
     pub(crate) fn new(new: NewJob, now: Instant) -> Asked {
-        let input = new.document.0.slice(new.input);
+        // A document without an input asks for work on nothing: a handler gets an empty object.
+        let input = if new.input.is_empty() { Bytes::from_static(b"{}") } else { new.document.0.slice(new.input) };
         let id = Uuid::new_v4();
         Asked {
             id,

@@ -4,5 +4,6 @@ mod support;
 
 mod answers;
 mod handlers;
+mod process;
 mod repo;
 mod serving;

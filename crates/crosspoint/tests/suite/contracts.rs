@@ -6,6 +6,7 @@ mod demo;
 mod drops;
 mod exchanges;
 mod matrix;
+mod printed_examples;
 mod schemas;
 mod statuses;
 mod tokens;

@@ -34,7 +34,7 @@ fn agent() -> Agent {
 }
 
 /// Something that runs in a runtime of its own, until this value is dropped.
-struct Running {
+pub(crate) struct Running {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<std::io::Result<()>>>,
 }
@@ -61,7 +61,8 @@ impl Drop for Running {
     }
 }
 
-fn serve(agent: Agent) -> (SocketAddr, Running) {
+/// Serves an agent on a free port.
+pub(crate) fn serve(agent: Agent) -> (SocketAddr, Running) {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
     listener.set_nonblocking(true).expect("it can be set");
     let address = listener.local_addr().expect("it has an address");
