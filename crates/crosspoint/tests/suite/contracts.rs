@@ -12,3 +12,4 @@ mod statuses;
 mod tokens;
 mod tolerance;
 mod wild;
+mod worked_examples;
