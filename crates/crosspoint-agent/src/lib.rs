@@ -42,6 +42,12 @@ pub use handler::Handler;
 pub use output::Output;
 pub use url::Url;
 
+/// The code of the pages about this crate, for rustdoc to run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sdk.md")]
+#[doc = include_str!("../README.md")]
+struct Pages;
+
 /// Completes when the process is told to stop: by Ctrl-C, or by SIGTERM, which `kill`, systemd and docker send.
 pub async fn interrupted() {
     #[cfg(unix)]

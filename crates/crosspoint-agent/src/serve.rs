@@ -186,7 +186,8 @@ fn said(status: StatusCode, word: &str) -> Response {
 }
 
 async fn unknown_path() -> Refused {
-    Refusal::not_found("nothing is at this path", "POST /agents/run/sync, /agents/run/stream or /tasks").into()
+    let hint = "POST /agents/run/sync, /agents/run/stream, /tasks, /api/agent/message or /agents/NAME/envelope";
+    Refusal::not_found("nothing is at this path", hint).into()
 }
 
 async fn wrong_method(method: Method) -> Refused {

@@ -24,9 +24,11 @@ fn it_is_built_without_the_orchestrator_and_its_store() {
 }
 
 #[test]
-fn the_example_is_short_and_is_that_of_the_page() {
+fn the_example_is_short_and_is_that_of_the_pages() {
     let example = read("examples/echo.rs");
     assert!(example.lines().count() < 30);
     let code = example.split_once("\n\n").map(|(_, code)| code).expect("it begins with a comment");
-    assert!(read("README.md").contains(code), "the README has another example");
+    for page in ["README.md", "../../README.md", "../../docs/sdk.md"] {
+        assert!(read(page).contains(&format!("\n{code}```\n")), "{page} has another example");
+    }
 }
