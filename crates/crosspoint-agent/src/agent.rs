@@ -19,6 +19,22 @@ use crate::serve::{self, Token};
 const CONCURRENCY: usize = 16;
 
 /// An agent. Give it work with [`Agent::on`], then [serve](Agent::serve).
+///
+/// ```
+/// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+/// # use doc::called;
+/// use crosspoint_agent::{Agent, Context, Failure};
+/// use serde_json::{Value, json};
+///
+/// async fn greet(input: Value, _: Context) -> Result<Value, Failure> {
+///     let name = input["name"].as_str().ok_or_else(|| Failure::new("there is no name"))?;
+///     Ok(json!({"greeting": format!("Good day, {name}")}))
+/// }
+///
+/// let agent = Agent::new("greeter").on("greet", greet).concurrency(4);
+/// # let answer = called(agent.forgetful(), "greet", json!({"name": "Ada"}));
+/// # assert_eq!(answer["outputs"], json!({"greeting": "Good day, Ada"}));
+/// ```
 pub struct Agent {
     name: Arc<str>,
     agent_type: Option<Arc<str>>,
@@ -33,6 +49,14 @@ pub struct Agent {
 impl Agent {
     /// Returns an agent of this name that takes no work yet. Its answers are kept in the file `NAME.answers` of the
     /// working directory.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let agent = Agent::new("echo").on("echo", echo);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     pub fn new(name: &str) -> Agent {
         let answers = PathBuf::from(format!("{name}.answers"));
         Agent {
@@ -50,6 +74,19 @@ impl Agent {
     /// Takes this work: the handler gets the input and the [`Context`](crate::Context), and returns the outputs or a
     /// [`Failure`](crate::Failure). Work that was interrupted by the end of the process is begun again when it is asked
     /// for again.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # use std::collections::BTreeMap;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let total = async |prices: BTreeMap<String, u32>, _: Context| {
+    ///     Ok::<_, Failure>(json!({"total": prices.values().sum::<u32>()}))
+    /// };
+    /// let agent = Agent::new("worker").on("echo", echo).on("total", total);
+    /// # let answer = called(agent.forgetful(), "total", json!({"tea": 3, "bread": 4}));
+    /// # assert_eq!(answer["outputs"], json!({"total": 7}));
+    /// ```
     #[must_use]
     pub fn on<Types>(self, work: &str, handler: impl Handler<Types>) -> Agent {
         self.with(work, handler, false)
@@ -57,6 +94,17 @@ impl Agent {
 
     /// Takes work that must not be begun twice. If the process ends while it does such work, the same request fails as
     /// interrupted.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn pay(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     Ok(json!({"paid": context.request_id()}))
+    /// }
+    ///
+    /// let agent = Agent::new("cashier").at_most_once("pay", pay);
+    /// # assert_eq!(called(agent.forgetful(), "pay", json!({}))["outputs"], json!({"paid": "r-1"}));
+    /// ```
     #[must_use]
     pub fn at_most_once<Types>(self, work: &str, handler: impl Handler<Types>) -> Agent {
         self.with(work, handler, true)
@@ -69,42 +117,111 @@ impl Agent {
 
     /// Says of which type the agent is in the message contract, such as `infra`. Without it the agent takes work that
     /// is addressed to any type.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let agent = Agent::new("infra-1").agent_type("infra").on("echo", echo);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     #[must_use]
     pub fn agent_type(self, agent_type: &str) -> Agent {
         Agent { agent_type: Some(agent_type.into()), ..self }
     }
 
     /// Says how many jobs are done at a time. The others wait.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let agent = Agent::new("echo").on("echo", echo).concurrency(2);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     #[must_use]
     pub fn concurrency(self, jobs: usize) -> Agent {
         Agent { concurrency: jobs.max(1), ..self }
     }
 
     /// Says where answers are kept over restarts.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// # let directory = std::env::temp_dir().join(format!("crosspoint-answers-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory)?;
+    /// let agent = Agent::new("echo").on("echo", echo).answers(directory.join("echo.answers"));
+    /// # assert_eq!(called(agent, "echo", json!({"a": 1}))["ok"], json!(true));
+    /// # assert!(std::fs::metadata(directory.join("echo.answers"))?.len() > 0);
+    /// # std::fs::remove_dir_all(directory)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[must_use]
     pub fn answers(self, path: impl Into<PathBuf>) -> Agent {
         Agent { answers: Some(path.into()), ..self }
     }
 
     /// Says how long answers are kept, and how many bytes of them.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// use std::time::Duration;
+    ///
+    /// let agent = Agent::new("echo").on("echo", echo).keep(Keep { age: Duration::from_secs(3_600), ..Keep::default() });
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     #[must_use]
     pub fn keep(self, keep: Keep) -> Agent {
         Agent { keep, ..self }
     }
 
     /// Keeps answers in memory only: a request that is repeated after a restart is done again.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let agent = Agent::new("echo").on("echo", echo).forgetful();
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     #[must_use]
     pub fn forgetful(self) -> Agent {
         Agent { answers: None, ..self }
     }
 
     /// Names a file with the token that every request must present.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// # let file = std::env::temp_dir().join(format!("crosspoint-token-{}", std::process::id()));
+    /// # std::fs::write(&file, "a-token-of-32-characters-or-more\n")?;
+    /// let agent = Agent::new("echo").on("echo", echo).token_file(&file);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// # std::fs::remove_file(file)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[must_use]
     pub fn token_file(self, path: impl Into<PathBuf>) -> Agent {
         Agent { token_file: Some(path.into()), ..self }
     }
 
     /// Names the orchestrator of the message contract that is told how pushed work goes.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let orchestrator: Url = "http://127.0.0.1:7420".parse()?;
+    /// let agent = Agent::new("echo").on("echo", echo).report_to(orchestrator);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn report_to(self, orchestrator: Url) -> Agent {
         Agent { orchestrator: Some(orchestrator), ..self }
@@ -113,6 +230,21 @@ impl Agent {
     /// Serves the agent until `shutdown` completes: in the run contract at `/agents/run/*`, in the task contract at
     /// `/tasks`, in the message contract at `/api/agent/message`, and in the workflow contract at
     /// `/agents/NAME/envelope`. Then work under way has ten seconds to end.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// # #[tokio::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// println!("http://{}", listener.local_addr()?);
+    /// let stop = crosspoint_agent::interrupted();
+    /// # let stop = async { drop(stop) };
+    /// Agent::new("echo").on("echo", echo).forgetful().serve(listener, stop).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         let orchestrator = self.orchestrator.clone();
         let (desk, token, _) = self.open()?;
@@ -121,6 +253,20 @@ impl Agent {
 
     /// Pulls work of the message contract from this orchestrator until `shutdown` completes. The agent needs no address
     /// of its own. Then work under way has ten seconds to end.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let orchestrator = "http://127.0.0.1:7420".parse()?;
+    /// let stop = crosspoint_agent::interrupted();
+    /// # let stop = async { drop(stop) };
+    /// Agent::new("echo").on("echo", echo).forgetful().connect(orchestrator, stop).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn connect(self, orchestrator: Url, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         let (desk, token, own) = self.open()?;
         serve::pull(&orchestrator, desk, token.as_ref(), own, shutdown).await;

@@ -11,12 +11,18 @@ use tokio::io::AsyncWrite;
 /// A writer for the text of a job. Its caller gets the text beside the outputs; at most 10 MiB.
 ///
 /// ```
-/// # use crosspoint_agent::{Context, Failure};
-/// # async fn handler(_: (), context: Context) -> Result<(), Failure> {
+/// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+/// # use doc::*;
 /// use tokio::io::AsyncWriteExt as _;
-/// context.output().write_all(b"PLAY [all]\n").await?;
-/// # Ok(())
-/// # }
+///
+/// async fn play(_: Value, context: Context) -> Result<Value, Failure> {
+///     let mut output = context.output();
+///     output.write_all(b"PLAY [all]\n").await?;
+///     output.write_all(b"changed: 3\n").await?;
+///     Ok(json!({"changed": 3}))
+/// }
+/// # let answer = called(Agent::new("player").on("play", play).forgetful(), "play", json!({}));
+/// # assert!(answer.to_string().contains("PLAY [all]"), "{answer}");
 /// ```
 #[derive(Clone, Default)]
 pub struct Output(Arc<Mutex<Vec<u8>>>);
