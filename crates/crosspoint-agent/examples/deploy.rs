@@ -1,5 +1,7 @@
 //! An agent that uses what a handler has: cargo run -p crosspoint-agent --example deploy -- 127.0.0.1:8000
 
+use std::io::Write as _;
+
 use crosspoint_agent::{Agent, Context, Failure};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -43,7 +45,7 @@ async fn deploy(order: Order, context: Context) -> Result<Deployed, Failure> {
 async fn main() -> std::io::Result<()> {
     let address = std::env::args().nth(1).unwrap_or_else(|| "127.0.0.1:8000".to_owned());
     let listener = tokio::net::TcpListener::bind(address).await?;
-    println!("http://{}", listener.local_addr()?);
+    writeln!(std::io::stdout(), "http://{}", listener.local_addr()?)?;
     let agent = Agent::new("deployer").on("plan", plan).at_most_once("deploy", deploy);
     agent.serve(listener, crosspoint_agent::interrupted()).await
 }
