@@ -171,7 +171,8 @@ impl Agent {
     /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
     /// use std::time::Duration;
     ///
-    /// let agent = Agent::new("echo").on("echo", echo).keep(Keep { age: Duration::from_secs(3_600), ..Keep::default() });
+    /// let an_hour = Keep { age: Duration::from_secs(3_600), ..Keep::default() };
+    /// let agent = Agent::new("echo").on("echo", echo).keep(an_hour);
     /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
     /// ```
     #[must_use]
