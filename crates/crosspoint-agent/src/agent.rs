@@ -1,5 +1,7 @@
 //! An agent: its name, and a function for each work that it takes.
 
+mod reached;
+
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::io;
@@ -18,7 +20,7 @@ use crate::handler::{Boxed, Handler};
 use crate::message::pull::Registering;
 use crate::places::Places;
 use crate::serve::{self, Serving, Token};
-use crate::{Context, Contract, doing};
+use crate::{Context, doing};
 
 /// How many jobs are done at a time unless said otherwise.
 const CONCURRENCY: usize = 16;
@@ -27,6 +29,22 @@ const CONCURRENCY: usize = 16;
 const WAITING: usize = 1_000;
 
 /// An agent. Give it work with [`Agent::on`], then [serve](Agent::serve).
+///
+/// ```
+/// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+/// # use doc::called;
+/// use crosspoint_agent::{Agent, Context, Failure};
+/// use serde_json::{Value, json};
+///
+/// async fn greet(input: Value, _: Context) -> Result<Value, Failure> {
+///     let name = input["name"].as_str().ok_or_else(|| Failure::new("there is no name"))?;
+///     Ok(json!({"greeting": format!("Good day, {name}")}))
+/// }
+///
+/// let agent = Agent::new("greeter").on("greet", greet).concurrency(4);
+/// # let answer = called(agent.forgetful(), "greet", json!({"name": "Ada"}));
+/// # assert_eq!(answer["outputs"], json!({"greeting": "Good day, Ada"}));
+/// ```
 pub struct Agent {
     name: Arc<str>,
     agent_type: Option<Arc<str>>,
@@ -43,6 +61,14 @@ pub struct Agent {
 impl Agent {
     /// Returns an agent of this name that takes no work yet. Its answers are kept in the file `NAME.answers` of the
     /// working directory.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let agent = Agent::new("echo").on("echo", echo);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     pub fn new(name: &str) -> Agent {
         let answers = PathBuf::from(format!("{name}.answers"));
         Agent {
@@ -62,6 +88,19 @@ impl Agent {
     /// Takes this work: the handler gets the input and the [`Context`](crate::Context), and returns the outputs or a
     /// [`Failure`](crate::Failure). Work that was interrupted by the end of the process is begun again when it is asked
     /// for again.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # use std::collections::BTreeMap;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let total = async |prices: BTreeMap<String, u32>, _: Context| {
+    ///     Ok::<_, Failure>(json!({"total": prices.values().sum::<u32>()}))
+    /// };
+    /// let agent = Agent::new("worker").on("echo", echo).on("total", total);
+    /// # let answer = called(agent.forgetful(), "total", json!({"tea": 3, "bread": 4}));
+    /// # assert_eq!(answer["outputs"], json!({"total": 7}));
+    /// ```
     #[must_use]
     pub fn on<Types>(self, work: &str, handler: impl Handler<Types>) -> Agent {
         self.taking(work, handler.boxed(), false)
@@ -69,6 +108,17 @@ impl Agent {
 
     /// Takes work that must not be begun twice. If the process ends while it does such work, the same request fails as
     /// interrupted.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn pay(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     Ok(json!({"paid": context.request_id()}))
+    /// }
+    ///
+    /// let agent = Agent::new("cashier").at_most_once("pay", pay);
+    /// # assert_eq!(called(agent.forgetful(), "pay", json!({}))["outputs"], json!({"paid": "r-1"}));
+    /// ```
     #[must_use]
     pub fn at_most_once<Types>(self, work: &str, handler: impl Handler<Types>) -> Agent {
         self.taking(work, handler.boxed(), true)
@@ -97,94 +147,115 @@ impl Agent {
 
     /// Says of which type the agent is in the message contract, such as `infra`. Without it the agent takes work that
     /// is addressed to any type.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let agent = Agent::new("infra-1").agent_type("infra").on("echo", echo);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     #[must_use]
     pub fn agent_type(self, agent_type: &str) -> Agent {
         Agent { agent_type: Some(agent_type.into()), ..self }
     }
 
     /// Says how many jobs are done at a time. The others wait.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let agent = Agent::new("echo").on("echo", echo).concurrency(2);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     #[must_use]
     pub fn concurrency(self, jobs: usize) -> Agent {
         Agent { concurrency: jobs.max(1), ..self }
     }
 
     /// Says how many jobs beside those may wait for a person's answer. While more wait, they count as work that is done.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let agent = Agent::new("echo").on("echo", echo).concurrency(2).waiting(100);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     #[must_use]
     pub fn waiting(self, jobs: usize) -> Agent {
         Agent { waiting: jobs, ..self }
     }
 
     /// Says where answers are kept over restarts.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// # let directory = std::env::temp_dir().join(format!("crosspoint-answers-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&directory)?;
+    /// let agent = Agent::new("echo").on("echo", echo).answers(directory.join("echo.answers"));
+    /// # assert_eq!(called(agent, "echo", json!({"a": 1}))["ok"], json!(true));
+    /// # assert!(std::fs::metadata(directory.join("echo.answers"))?.len() > 0);
+    /// # std::fs::remove_dir_all(directory)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
     #[must_use]
     pub fn answers(self, path: impl Into<PathBuf>) -> Agent {
         Agent { answers: Some(path.into()), ..self }
     }
 
     /// Says how long answers are kept, and how many bytes of them.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// use std::time::Duration;
+    ///
+    /// let an_hour = Keep { age: Duration::from_secs(3_600), ..Keep::default() };
+    /// let agent = Agent::new("echo").on("echo", echo).keep(an_hour);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     #[must_use]
     pub fn keep(self, keep: Keep) -> Agent {
         Agent { keep, ..self }
     }
 
     /// Keeps answers in memory only: a request that is repeated after a restart is done again.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let agent = Agent::new("echo").on("echo", echo).forgetful();
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// ```
     #[must_use]
     pub fn forgetful(self) -> Agent {
         Agent { answers: None, ..self }
     }
 
-    /// Names a file with the token that every request must present.
-    #[must_use]
-    pub fn token_file(self, path: impl Into<PathBuf>) -> Agent {
-        Agent { token_file: Some(path.into()), ..self }
-    }
-
-    /// Names the orchestrator of the message contract that is told how pushed work goes.
-    #[must_use]
-    pub fn report_to(mut self, orchestrator: Url) -> Agent {
-        self.serving.orchestrator = Some(orchestrator);
-        self
-    }
-
-    /// Serves these contracts alone. Without it the agent serves all four.
-    #[must_use]
-    pub fn contracts(mut self, contracts: &[Contract]) -> Agent {
-        self.serving.contracts = contracts.iter().copied().collect();
-        self
-    }
-
-    /// Names the hosts by which callers know the agent, such as `agent.example.org`, besides its address. A request for
-    /// any other host is refused, so that a web page cannot reach the agent under a name of its own.
-    #[must_use]
-    pub fn names(mut self, hosts: &[&str]) -> Agent {
-        self.serving.names = hosts.iter().map(ToString::to_string).collect();
-        self
-    }
-
-    /// Lets every machine that reaches the agent give it work, without a token. An agent that has no token listens on
-    /// the loopback alone otherwise.
-    #[must_use]
-    pub fn open_to_all(mut self) -> Agent {
-        self.serving.is_open_to_all = true;
-        self
-    }
-
-    /// Says how long a handler that is cancelled, or has passed its deadline, may go on before it is dropped: five
-    /// seconds if this is not said.
-    #[must_use]
-    pub fn grace(self, grace: Duration) -> Agent {
-        Agent { grace, ..self }
-    }
-
-    /// Says how long work under way may go on when the agent stops: ten seconds if this is not said.
-    #[must_use]
-    pub fn drain(mut self, drain: Duration) -> Agent {
-        self.serving.drain = drain;
-        self
-    }
-
     /// Serves the agent until `shutdown` completes: in the run contract at `/agents/run/*`, in the task contract at
     /// `/tasks`, in the message contract at `/api/agent/message`, and in the workflow contract at
     /// `/agents/NAME/envelope`. Then work under way has some time to end.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// # #[tokio::main]
+    /// # async fn main() -> std::io::Result<()> {
+    /// let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    /// println!("http://{}", listener.local_addr()?);
+    /// let stop = crosspoint_agent::interrupted();
+    /// # let stop = async { drop(stop) };
+    /// Agent::new("echo").on("echo", echo).forgetful().serve(listener, stop).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Fails if the store of answers or the token cannot be read, or if other machines could reach an agent that has no
@@ -197,6 +268,20 @@ impl Agent {
 
     /// Pulls work of the message contract from this orchestrator until `shutdown` completes. The agent needs no address
     /// of its own. Then work under way has some time to end.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// # #[tokio::main]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let orchestrator = "http://127.0.0.1:7420".parse()?;
+    /// let stop = crosspoint_agent::interrupted();
+    /// # let stop = async { drop(stop) };
+    /// Agent::new("echo").on("echo", echo).forgetful().connect(orchestrator, stop).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// Fails if the store of answers or the token cannot be read.

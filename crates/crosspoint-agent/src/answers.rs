@@ -24,6 +24,15 @@ use crate::desk::Name;
 use crate::record::Asked;
 
 /// How long answers are kept, and how many bytes of them.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use crosspoint_agent::Keep;
+///
+/// let keep = Keep { age: Duration::from_secs(24 * 3_600), ..Keep::default() };
+/// assert_eq!(keep.bytes, 256 << 20);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
     /// How long an answer is kept.

@@ -17,6 +17,20 @@ use crate::record::{Asked, Job, Phase};
 use crate::{Failure, Output};
 
 /// The job that a handler works on; cloning shares it.
+///
+/// ```
+/// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+/// # use doc::*;
+/// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+///     context.progress(10.0, "Reading");
+///     let copy = context.clone();
+///     tokio::spawn(async move { copy.progress(90.0, "Writing") }).await?;
+///     Ok(json!({"done": true}))
+/// }
+/// # let agent = Agent::new("worker").on("work", work).forgetful();
+/// # let answer = called(agent, "work", json!({}));
+/// # assert_eq!(answer["outputs"], json!({"done": true}));
+/// ```
 #[derive(Clone)]
 pub struct Context(Arc<Shared>);
 
@@ -42,28 +56,71 @@ impl Context {
     }
 
     /// Returns the id under which the caller knows the work. The same id comes again when the work is asked for again.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     Ok(json!({"order": context.request_id()}))
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let answer = called(agent, "work", json!({}));
+    /// # assert_eq!(answer["outputs"], json!({"order": "r-1"}));
+    /// ```
     pub fn request_id(&self) -> &str {
         &self.0.asked.request_id
     }
 
     /// Returns the name of the work.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     Ok(json!({"did": context.work()}))
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let answer = called(agent, "work", json!({}));
+    /// # assert_eq!(answer["outputs"], json!({"did": "work"}));
+    /// ```
     pub fn work(&self) -> &str {
         &self.0.asked.work
     }
 
     /// Returns the caller's document as it came, in its own contract.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     // A member of the run beside its inputs.
+    ///     let document: Value = serde_json::from_slice(context.document())?;
+    ///     Ok(json!({"stage": document["stage_id"]}))
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let run = json!({"request_id": "r", "task_type": "work", "stage_id": "s-2"});
+    /// # let answer = serving(agent, |post| post("/agents/run/sync", run));
+    /// # assert_eq!(answer["outputs"], json!({"stage": "s-2"}));
+    /// ```
     pub fn document(&self) -> &[u8] {
         &self.0.asked.document.0
     }
 
     /// Returns the job's place in a trace: the value of a `traceparent` header.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     let trace = context.traceparent().and_then(|parent| parent.split('-').nth(1));
+    ///     Ok(json!({"trace": trace}))
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let answer = called(agent, "work", json!({}));
+    /// # assert_eq!(answer["outputs"], json!({"trace": "0af7651916cd43dd8448eb211c80319c"}));
+    /// ```
     pub fn traceparent(&self) -> Option<&str> {
         self.0.asked.trace.as_deref().and_then(|trace| trace.lines().next())
-    }
-
-    /// Returns what tracing systems noted about the trace: the value of a `tracestate` header.
-    pub fn tracestate(&self) -> Option<&str> {
-        self.0.asked.trace.as_deref().and_then(|trace| trace.lines().nth(1))
     }
 
     /// Returns the id of the job, and its own place in the trace.
@@ -74,26 +131,99 @@ impl Context {
     }
 
     /// Returns how much memory a program that does the work may use, in bytes, if the caller says so.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     Ok(json!({"bytes": context.memory_bytes()}))
+    /// }
+    /// # let run = json!({"request_id": "r-1", "task_type": "work", "budgets": {"max_memory_mb": 64}});
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let answer = serving(agent, |post| post("/agents/run/sync", run));
+    /// # assert_eq!(answer["outputs"], json!({"bytes": 64 << 20}));
+    /// ```
     pub fn memory_bytes(&self) -> Option<u64> {
         self.0.asked.memory_bytes
     }
 
     /// Returns until when the caller wants the work done.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     let rest = context.deadline().map(|end| end.saturating_duration_since(std::time::Instant::now()));
+    ///     Ok(json!({"hurry": rest.is_some_and(|rest| rest.as_secs() < 60)}))
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let run = json!({"request_id": "r", "task_type": "work", "budgets": {"max_seconds": 30}});
+    /// # let answer = serving(agent, |post| post("/agents/run/sync", run));
+    /// # assert_eq!(answer["outputs"], json!({"hurry": true}));
+    /// ```
     pub fn deadline(&self) -> Option<Instant> {
         self.0.asked.deadline
     }
 
     /// Whether the caller no longer wants the work.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     for page in 0..3 {
+    ///         if context.is_cancelled() {
+    ///             return Err(Failure::new(format!("stopped at page {page}")));
+    ///         }
+    ///     }
+    ///     Ok(json!({"pages": 3}))
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let answer = called(agent, "work", json!({}));
+    /// # assert_eq!(answer["outputs"], json!({"pages": 3}));
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.0.job.stop().is_cancelled()
     }
 
     /// Waits until the caller no longer wants the work. A handler that goes on is dropped a few seconds later.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     tokio::select! {
+    ///         () = context.cancelled() => Err(Failure::new("no longer wanted")),
+    ///         () = tokio::time::sleep(std::time::Duration::from_secs(3_600)) => Ok(json!({"slept": true})),
+    ///     }
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let task = json!({"id": "t-1", "type": "work", "payload": {}});
+    /// # let task = serving(agent, |post| {
+    /// #     post("/tasks", task);
+    /// #     post("/tasks/t-1/cancel", json!({}))
+    /// # });
+    /// # assert_eq!(task["status"], "cancelled");
+    /// ```
     pub async fn cancelled(&self) {
         self.0.job.stop().cancelled().await;
     }
 
     /// Says how far the work is, from 0 to 100, and what is being done.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     for (number, step) in ["Fetch", "Build", "Ship"].iter().enumerate() {
+    ///         context.progress(number as f64 / 3.0 * 100.0, step);
+    ///     }
+    ///     Ok(json!({"shipped": true}))
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let answer = called(agent, "work", json!({}));
+    /// # assert_eq!(answer["outputs"], json!({"shipped": true}));
+    /// ```
     pub fn progress(&self, percent: f64, step: &str) {
         self.advanced(Some(percent), Some(step));
     }
@@ -110,11 +240,36 @@ impl Context {
     }
 
     /// Returns a writer for the text of the job.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     use tokio::io::AsyncWriteExt as _;
+    ///     context.output().write_all(b"PLAY [all]\n").await?;
+    ///     Ok(json!({"changed": 3}))
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let answer = called(agent, "work", json!({}));
+    /// # assert!(answer.to_string().contains("PLAY [all]"), "{answer}");
+    /// ```
     pub fn output(&self) -> Output {
         self.0.job.output().clone()
     }
 
     /// Gives the caller a named piece of output.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     context.artifact("report.md", "text/markdown", "# All is well\n")?;
+    ///     Ok(json!({"reports": 1}))
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let answer = called(agent, "work", json!({}));
+    /// # assert!(answer.to_string().contains("report.md"), "{answer}");
+    /// ```
     pub fn artifact(&self, name: &str, media_type: &str, content: &(impl Serialize + ?Sized)) -> Result<(), Failure> {
         let content = serde_json::value::to_raw_value(content)?;
         let artifact = Artifact { name, media_type, content };
@@ -124,6 +279,23 @@ impl Context {
     }
 
     /// Asks a person, and waits for the answer. `schema` is a JSON Schema of it.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, context: Context) -> Result<Value, Failure> {
+    ///     let schema = json!({"type": "boolean"});
+    ///     let is_wanted: bool = context.ask("Ship it?", Some(&schema)).await?;
+    ///     Ok(json!({"shipped": is_wanted}))
+    /// }
+    /// # let agent = Agent::new("worker").on("work", work).forgetful();
+    /// # let task = serving(agent, |post| {
+    /// #     let asked = post("/tasks?wait=60", json!({"id": "t-1", "type": "work", "payload": {}}));
+    /// #     assert_eq!(asked["inputRequest"]["prompt"], "Ship it?", "{asked}");
+    /// #     post("/tasks/t-1/input?wait=60", json!({"input": true}))
+    /// # });
+    /// # assert_eq!(task["result"], json!({"shipped": true}), "{task}");
+    /// ```
     pub async fn ask<A: DeserializeOwned>(
         &self,
         prompt: &str,

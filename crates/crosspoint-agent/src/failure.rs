@@ -38,17 +38,47 @@ enum Kind {
 
 impl Failure {
     /// Returns a failure with one sentence for people.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, _: Context) -> Result<Value, Failure> {
+    ///     Err(Failure::new("the host does not answer"))
+    /// }
+    /// # let answer = called(Agent::new("worker").on("work", work).forgetful(), "work", json!({}));
+    /// # assert_eq!(answer["error"]["message"], "the host does not answer");
+    /// ```
     pub fn new(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), code: None, details: None, kind: Kind::Final }
     }
 
     /// Adds a code for programs, such as `NOT_FOUND`.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, _: Context) -> Result<Value, Failure> {
+    ///     Err(Failure::new("there is no such host").code("NOT_FOUND"))
+    /// }
+    /// # let answer = called(Agent::new("worker").on("work", work).forgetful(), "work", json!({}));
+    /// # assert_eq!(answer["error"]["code"], "NOT_FOUND");
+    /// ```
     #[must_use]
     pub fn code(self, code: impl Into<String>) -> Failure {
         Failure { code: Some(code.into()), ..self }
     }
 
     /// Adds what else is known: a JSON object.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, _: Context) -> Result<Value, Failure> {
+    ///     Err(Failure::new("there is no such host").details(json!({"host": "a7"})))
+    /// }
+    /// # let answer = called(Agent::new("worker").on("work", work).forgetful(), "work", json!({}));
+    /// # assert_eq!(answer["error"]["details"]["host"], "a7");
+    /// ```
     #[must_use]
     pub fn details(self, details: serde_json::Value) -> Failure {
         Failure { details: Some(details), ..self }
@@ -56,6 +86,16 @@ impl Failure {
 
     /// Says that nothing was done and that the same work may be given again. Such a failure is not remembered: the next
     /// request runs the handler.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(_: Value, _: Context) -> Result<Value, Failure> {
+    ///     Err(Failure::new("the printer is busy").retryable())
+    /// }
+    /// # let answer = called(Agent::new("worker").on("work", work).forgetful(), "work", json!({}));
+    /// # assert_eq!(answer["error"]["details"]["repeat"], "safe");
+    /// ```
     #[must_use]
     pub fn retryable(self) -> Failure {
         Failure { kind: Kind::Retry, ..self }

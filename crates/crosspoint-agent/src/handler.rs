@@ -23,6 +23,27 @@ pub(crate) type Boxed = Box<dyn Fn(Bytes, Context) -> Pin<Box<dyn Future<Output 
 ///
 /// The input is any type that serde reads, and the output any that it writes. `Box<serde_json::value::RawValue>` is the
 /// JSON as it came.
+///
+/// ```
+/// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+/// # use doc::*;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Deserialize)]
+/// struct Order { unit_price: u32, count: u32 }
+///
+/// #[derive(Serialize)]
+/// struct Bill { total: u32 }
+///
+/// async fn bill(order: Order, _: Context) -> Result<Bill, Failure> {
+///     let total = order.unit_price.checked_mul(order.count).ok_or_else(|| Failure::new("this is too much"))?;
+///     Ok(Bill { total })
+/// }
+///
+/// let agent = Agent::new("biller").on("bill", bill);
+/// # let answer = called(agent.forgetful(), "bill", json!({"unit_price": 6, "count": 7}));
+/// # assert_eq!(answer["outputs"], json!({"total": 42}));
+/// ```
 pub trait Handler<Types>: Send + Sync + 'static {
     #[doc(hidden)]
     fn boxed(self) -> Boxed;

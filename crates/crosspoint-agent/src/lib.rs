@@ -1,6 +1,6 @@
 //! One async function as an agent in every contract.
 //!
-//! ```no_run
+//! ```
 //! use crosspoint_agent::{Agent, Context, Failure};
 //! use serde_json::Value;
 //!
@@ -9,9 +9,14 @@
 //!     Ok(input)
 //! }
 //!
-//! # async fn main_() -> std::io::Result<()> {
-//! let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
-//! Agent::new("echo").on("echo", echo).serve(listener, crosspoint_agent::interrupted()).await
+//! # #[tokio::main]
+//! # async fn main() -> std::io::Result<()> {
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+//! let agent = Agent::new("echo").on("echo", echo);
+//! # let agent = agent.forgetful();
+//! let stop = crosspoint_agent::interrupted();
+//! # let stop = async { drop(stop) };
+//! agent.serve(listener, stop).await
 //! # }
 //! ```
 //!
@@ -45,7 +50,37 @@ pub use handler::Handler;
 pub use output::Output;
 pub use url::Url;
 
-/// Completes when the process is interrupted by Ctrl-C.
+/// The code of the pages about this crate, for rustdoc to run.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sdk.md")]
+#[doc = include_str!("../README.md")]
+struct Pages;
+
+/// Completes when the process is told to stop: by Ctrl-C, or by SIGTERM, which `kill`, systemd and docker send.
+///
+/// ```standalone_crate
+/// # #[tokio::main]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let stopped = tokio::spawn(crosspoint_agent::interrupted());
+/// # let own = std::process::id().to_string();
+/// # // Until it listens for the signal, this one takes it.
+/// # let _taken = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?;
+/// # while !stopped.is_finished() {
+/// #     std::process::Command::new("kill").args(["-s", "TERM", &own]).status()?;
+/// #     tokio::task::yield_now().await;
+/// # }
+/// stopped.await?;
+/// # Ok(())
+/// # }
+/// ```
 pub async fn interrupted() {
+    #[cfg(unix)]
+    if let Ok(mut terminated) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminated.recv() => {}
+        }
+        return;
+    }
     let _ = tokio::signal::ctrl_c().await;
 }

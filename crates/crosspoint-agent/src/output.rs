@@ -15,12 +15,18 @@ use tokio::sync::Notify;
 /// is told while the work goes on. Bytes that are no UTF-8 are shown as U+FFFD.
 ///
 /// ```
-/// # use crosspoint_agent::{Context, Failure};
-/// # async fn handler(_: (), context: Context) -> Result<(), Failure> {
+/// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+/// # use doc::*;
 /// use tokio::io::AsyncWriteExt as _;
-/// context.output().write_all(b"PLAY [all]\n").await?;
-/// # Ok(())
-/// # }
+///
+/// async fn play(_: Value, context: Context) -> Result<Value, Failure> {
+///     let mut output = context.output();
+///     output.write_all(b"PLAY [all]\n").await?;
+///     output.write_all(b"changed: 3\n").await?;
+///     Ok(json!({"changed": 3}))
+/// }
+/// # let answer = called(Agent::new("player").on("play", play).forgetful(), "play", json!({}));
+/// # assert!(answer.to_string().contains("PLAY [all]"), "{answer}");
 /// ```
 #[derive(Clone, Default)]
 pub struct Output(Arc<Shared>);

@@ -4,6 +4,7 @@ mod support;
 
 mod answers;
 mod handlers;
+mod process;
 mod repo;
 mod serving;
 mod stopping;

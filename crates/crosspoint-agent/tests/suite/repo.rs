@@ -24,9 +24,38 @@ fn it_is_built_without_the_orchestrator_and_its_store() {
 }
 
 #[test]
-fn the_example_is_short_and_is_that_of_the_page() {
+fn the_example_is_short_and_is_that_of_the_pages() {
     let example = read("examples/echo.rs");
     assert!(example.lines().count() < 30);
     let code = example.split_once("\n\n").map(|(_, code)| code).expect("it begins with a comment");
-    assert!(read("README.md").contains(code), "the README has another example");
+    for page in ["README.md", "../../README.md", "../../docs/sdk.md"] {
+        assert!(read(page).contains(&format!("\n{code}```\n")), "{page} has another example");
+    }
+}
+
+/// Everything that authors of agents use has an example in its documentation, and rustdoc runs it.
+#[test]
+fn everything_public_has_an_example_that_runs() {
+    let mut seen = 0;
+    for file in ["agent", "answers", "context", "failure", "handler", "lib", "output"] {
+        let text = read(&format!("src/{file}.rs"));
+        assert!(
+            !text.contains("```no_run") && !text.contains("```ignore"),
+            "{file}.rs has an example that does not run"
+        );
+        let mut examples = 0;
+        for line in text.lines().map(str::trim_start) {
+            let is_item =
+                ["pub fn ", "pub async fn ", "pub struct ", "pub trait "].iter().any(|item| line.starts_with(item));
+            if line.starts_with("/// ```") {
+                examples += 1;
+            } else if is_item {
+                assert!(examples >= 2, "{file}.rs: no example for {line}");
+                (examples, seen) = (0, seen + 1);
+            } else if !line.starts_with("///") && !line.starts_with("#[") {
+                examples = 0;
+            }
+        }
+    }
+    assert!(seen >= 34, "only {seen} items were found");
 }

@@ -7,7 +7,8 @@ use crosspoint_agent::{Agent, Context, Failure, Url};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use crate::support::server::{Server, until};
+use crate::support::reader::Reader;
+use crate::support::server::{Server, exchange, until};
 
 async fn sum(input: Value, context: Context) -> Result<Value, Failure> {
     context.progress(50.0, "Adding");
@@ -34,7 +35,7 @@ fn agent() -> Agent {
 }
 
 /// Something that runs in a runtime of its own, until this value is dropped.
-struct Running {
+pub(crate) struct Running {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<std::io::Result<()>>>,
 }
@@ -61,8 +62,13 @@ impl Drop for Running {
     }
 }
 
-fn serve(agent: Agent) -> (SocketAddr, Running) {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+/// Serves an agent on a free port.
+pub(crate) fn serve(agent: Agent) -> (SocketAddr, Running) {
+    serve_at(SocketAddr::from(([127, 0, 0, 1], 0)), agent)
+}
+
+fn serve_at(address: SocketAddr, agent: Agent) -> (SocketAddr, Running) {
+    let listener = std::net::TcpListener::bind(address).expect("the port is free");
     listener.set_nonblocking(true).expect("it can be set");
     let address = listener.local_addr().expect("it has an address");
     let running = Running::start(|stopped| async move {
@@ -110,4 +116,25 @@ fn a_function_pulls_its_work_and_needs_no_address() {
     let job = server.post("/api/v1/jobs?wait=60", &body).json();
     assert_eq!(job["state"], "completed", "{job}");
     assert!(job["outcome"].to_string().contains("42"), "{job}");
+}
+
+async fn echo(input: Value, context: Context) -> Result<Value, Failure> {
+    context.progress(50.0, "Echoing");
+    Ok(input)
+}
+
+/// The agent of the page is the crate's example, which has a test there.
+#[test]
+fn the_page_about_functions_shows_what_a_reader_gets() {
+    let mut reader = Reader::new("functions");
+    let (_, _running) = serve_at(reader.agent, Agent::new("echo").on("echo", echo).forgetful());
+    reader.follow("docs/sdk.md", "## Calling it in each contract");
+    assert_eq!(reader.answers, WAYS.len());
+    reader.follow("docs/sdk.md", "## Behind a server");
+    for (way, _) in WAYS {
+        let body = json!({"work": "echo", "agent": format!("echo-{way}"), "input": {"way": way}}).to_string();
+        let job = exchange(reader.server, "POST", "/api/v1/jobs?wait=60", &[], body.as_bytes()).expect("it answers");
+        assert_eq!(job.json()["state"], "completed", "{way}: {job:?}");
+    }
+    reader.jobs_went_well();
 }

@@ -5,30 +5,23 @@
 //! `localhost:7420` in the lines with curl gets that port. The program is already built, so the first terminal runs it
 //! without cargo.
 
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::symlink;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::support::pages::{blocks, page, section};
 use crate::support::server::until;
+use crate::support::terminal::Terminal;
 
 /// A directory as a reader has it after building, with a server.
 struct Checkout {
     directory: PathBuf,
     server: Terminal,
     listen: String,
-}
-
-/// A shell in a process group of its own. Everything that was started in it ends with it.
-struct Terminal {
-    shell: Child,
-    stdout: PathBuf,
-    stderr: PathBuf,
 }
 
 impl Checkout {
@@ -74,55 +67,6 @@ impl Drop for Checkout {
     fn drop(&mut self) {
         self.server.end();
         let _ = fs::remove_dir_all(&self.directory);
-    }
-}
-
-impl Terminal {
-    /// Its output goes to files: a process in the background may hold it open for longer than the shell runs.
-    fn open(directory: &PathBuf, listen: &str, name: &str, lines: &str) -> Terminal {
-        let output = |end: &str| directory.join(format!("{name}.{end}"));
-        let (stdout, stderr) = (output("stdout"), output("stderr"));
-        let file = |path| File::create(path).expect("it can be made");
-        let mut bash = Command::new("bash");
-        bash.args(["-c", lines]).current_dir(directory).process_group(0);
-        bash.env("CROSSPOINT_SERVER_LISTEN", listen).env("NO_COLOR", "1");
-        bash.env_remove("CROSSPOINT_SERVER").env_remove("HOME").env_remove("XDG_CONFIG_HOME");
-        bash.stdin(Stdio::null()).stdout(file(&stdout)).stderr(file(&stderr));
-        Terminal { shell: bash.spawn().expect("there is bash"), stdout, stderr }
-    }
-
-    fn stdout(&self) -> String {
-        fs::read_to_string(&self.stdout).expect("it can be read")
-    }
-
-    fn stderr(&self) -> String {
-        fs::read_to_string(&self.stderr).expect("it can be read")
-    }
-
-    /// Waits until the shell has ended. What it started in the background may still run.
-    fn wait(&mut self) -> ExitStatus {
-        until("the shell ends", || self.shell.try_wait().expect("it can be asked"))
-    }
-
-    /// What the lines printed, once they have ended well.
-    fn printed(&mut self) -> String {
-        let status = self.wait();
-        assert_eq!(status.code(), Some(0), "{}{}", self.stdout(), self.stderr());
-        self.stdout()
-    }
-
-    /// Kills everything that was started in it.
-    fn end(&mut self) {
-        if let Some(group) = Pid::from_raw(self.shell.id().cast_signed()) {
-            let _ = kill_process_group(group, Signal::KILL);
-        }
-        let _ = self.shell.wait();
-    }
-}
-
-impl Drop for Terminal {
-    fn drop(&mut self) {
-        self.end();
     }
 }
 

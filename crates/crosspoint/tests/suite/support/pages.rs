@@ -20,3 +20,9 @@ pub(crate) fn blocks(section: &str) -> Vec<(&str, &str)> {
     let fenced = section.split("```").skip(1).step_by(2);
     fenced.map(|block| block.split_once('\n').expect("a fence ends its line")).collect()
 }
+
+/// The blocks of code, each with the text before it, which says what it is.
+pub(crate) fn announced(section: &str) -> Vec<(&str, &str, &str)> {
+    let prose = section.split("```").step_by(2);
+    prose.zip(blocks(section)).map(|(before, (language, text))| (before.trim_end(), language, text)).collect()
+}
