@@ -7,7 +7,7 @@ use crosspoint_contracts::artifact::{Artifact, media_type};
 use crosspoint_contracts::clause::all::ALL_106;
 use crosspoint_contracts::content::{Body, Json};
 use crosspoint_contracts::exchange::{Holds, Lack, Part};
-use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::job::{Canonical, Event, Home, Outcome};
 use crosspoint_contracts::json::{Tape, Type, Value, quoted};
 use crosspoint_contracts::outcome::{Text, text_within};
@@ -262,8 +262,18 @@ fn failed(job: &Canonical<'_>, failure: Failure, original: &Original<'_>) -> Fai
         details: details(job),
         given: Given { outputs, text, artifacts, ..Given::default() }.if_any(),
         document: Some(Box::new(document)),
+        repeat: own_repeat(job, failure),
         ..Failed::of(failure, Dispatched::Yes)
     }
+}
+
+/// Returns `unknown` if the agent says in its details that it does not know how much of the failed work was done, such
+/// as work that died with its process (MSG-8). The agent's failure alone would say that it knows.
+fn own_repeat(job: &Canonical<'_>, failure: Failure) -> Option<Repeat> {
+    let details = job.get(Home::Details).filter(|_| failure == Failure::AgentFailed)?;
+    let tape = Tape::scan(details.get().as_bytes()).ok()?;
+    let said = tape.root()?.get("repeat")?.text()?;
+    (said.decode() == Repeat::Unknown.name()).then_some(Repeat::Unknown)
 }
 
 /// Returns the agent's own code and details, for readers of the job.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::exchange::Lack;
-use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::failure::{Failure, Repeat};
 use crosspoint_exchange::reply::{self, Meaning, Reply};
 use serde_json::{Value, json};
 
@@ -90,6 +90,29 @@ fn a_bare_error_is_a_failure() {
         }
     }
     assert_eq!(failure(read(Kind::MessageError, &json!({"type": "error"}))), Some(Failure::AgentFailed));
+}
+
+/// An agent whose process died over the work cannot know how much of it was done (MSG-8). It says so in its details,
+/// where our own doors say it, and then the job does not say that it knows. An agent cannot say that a repeat is safe.
+#[test]
+fn an_agent_that_does_not_know_whether_it_did_the_work_is_believed() {
+    let repeat = |reply: Result<Reply, Lack>| match reply.expect("it is read").meaning {
+        Meaning::Ended(Err(failed)) => failed.repeat,
+        Meaning::Ended(Ok(_)) | Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => panic!("it failed"),
+    };
+    for (said, understood) in [("unknown", Some(Repeat::Unknown)), ("never", None), ("safe", None), ("", None)] {
+        let details = json!({"repeat": said});
+        let error = json!({"code": "INTERRUPTED", "message": "It died.", "details": details});
+        let run = json!({"request_id": JOB, "status": "error", "ok": false, "outputs": {}, "error": error});
+        assert_eq!(repeat(read(Kind::RunResponse, &run)), understood, "{run}");
+        let mut error = error;
+        error["recoverable"] = json!(false);
+        let task = json!({"id": JOB, "status": "failed", "error": error});
+        assert_eq!(repeat(read(Kind::TaskResponse, &task)), understood, "{task}");
+        let mut result = envelope("work_result", &json!({"task_id": JOB, "status": "failed", "output": "It died."}));
+        result["x_custom_fields"] = json!({"x_crosspoint": {"from": "message.work_result", "details": details}});
+        assert_eq!(repeat(read(Kind::WorkResult, &result)), understood, "{result}");
+    }
 }
 
 /// MSG-16: read, with a warning and no error.

@@ -4,6 +4,7 @@ mod access;
 mod bridge;
 mod cli;
 mod contracts;
+mod effects;
 mod exec;
 mod functions;
 mod message;

@@ -1,6 +1,6 @@
 //! The store: crashes, full disks, older versions, and how long jobs are kept.
 
-mod crash;
+pub(crate) mod crash;
 mod crash_of_tokens;
 mod disk;
 mod keeping;

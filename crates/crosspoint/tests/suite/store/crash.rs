@@ -19,7 +19,7 @@ const KILLS: u64 = 50;
 const CALLERS: usize = 6;
 
 /// A new seed for every run, or the seed of a run that failed. It is printed, and shown if the test fails.
-pub(super) fn seed() -> u64 {
+pub(crate) fn seed() -> u64 {
     let given = std::env::var("CROSSPOINT_SEED").ok().and_then(|seed| seed.parse().ok());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
     let seed = given.unwrap_or_else(now);
