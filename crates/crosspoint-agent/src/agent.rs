@@ -20,7 +20,7 @@ use crate::handler::{Boxed, Handler};
 use crate::message::pull::Registering;
 use crate::places::Places;
 use crate::serve::{self, Serving, Token};
-use crate::{Context, doing};
+use crate::{Context, Contract, doing, doors};
 
 /// How many jobs are done at a time unless said otherwise.
 const CONCURRENCY: usize = 16;
@@ -59,6 +59,18 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// Returns the contracts in which an agent can be called.
+    ///
+    /// ```
+    /// use crosspoint_agent::Agent;
+    ///
+    /// let names: Vec<&str> = Agent::all_contracts().map(|contract| contract.name()).collect();
+    /// assert_eq!(names, ["run", "task", "message", "workflow"]);
+    /// ```
+    pub fn all_contracts() -> impl Iterator<Item = Contract> {
+        doors::DOORS.iter().map(|door| door.contract)
+    }
+
     /// Returns an agent of this name that takes no work yet. Its answers are kept in the file `NAME.answers` of the
     /// working directory.
     ///

@@ -15,7 +15,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use crosspoint_exchange::refusal::{Refusal, TokenStatus};
-use crosspoint_http::door::{Doors, run, task, workflow};
+use crosspoint_http::door::Doors;
 use crosspoint_http::json::{Object, response};
 use crosspoint_http::reach::Ours;
 use crosspoint_http::site::{Limits, Plan, Site};
@@ -25,11 +25,11 @@ use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
 use url::Url;
 
-use crate::Contract;
 use crate::desk::Desk;
 use crate::message::pull::{self, Registering};
 use crate::message::telling::Orchestrator;
-use crate::message::{self as messages, Messages, Reports};
+use crate::message::{Messages, Reports};
+use crate::{Contract, doors};
 
 /// Most connections at one time.
 const CONNECTIONS_MAX: usize = 1_000;
@@ -62,7 +62,7 @@ pub(crate) struct Serving {
 impl Default for Serving {
     fn default() -> Serving {
         Serving {
-            contracts: BTreeSet::from(Contract::ALL),
+            contracts: doors::DOORS.iter().map(|door| door.contract).collect(),
             names: Vec::new(),
             orchestrator: None,
             is_open_to_all: false,
@@ -98,14 +98,13 @@ pub(crate) async fn run(
         let why = format!("other machines reach {listen}, and no token is asked for");
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     }
-    if contracts.is_empty() {
-        return Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            "an agent that serves no contract can be given no work",
-        ));
+    if doors::doors(&contracts).next().is_none() {
+        let why = "an agent that is called in none of its contracts can be given no work";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
+    let mut doors: Vec<_> = doors::doors(&contracts).map(|door| (door.place, door.contract)).collect();
     // The path of envelopes has the agent's name in it, which may be that of another door: it is looked at first.
-    let doors = contracts.iter().rev().map(|contract| contract.door()).collect();
+    doors.reverse();
     let ours = Ours::new(&listen.to_string(), &names);
     let plan = Plan { limits: Limits::default(), routes: Vec::new(), ours, doors };
     let site = Site::new(plan);
@@ -166,22 +165,11 @@ async fn wind_down(site: &Site, desk: &Desk, drain: Duration, shutdown: impl Fut
 }
 
 fn router(messages: &Messages, contracts: &BTreeSet<Contract>, token: Option<Token>) -> Router {
-    let doors = &messages.doors;
-    let token = Arc::new(token);
-    let routes = contracts.iter().fold(Router::new(), |router, contract| {
-        router.merge(match contract {
-            Contract::Run => run::routes().with_state(doors.clone()),
-            Contract::Task => task::routes().with_state(doors.clone()),
-            Contract::Message => messages::routes().with_state(messages.clone()),
-            Contract::Workflow => workflow::routes().with_state(doors.clone()),
-        })
-    });
-    let hint: Vec<&str> = contracts.iter().map(|contract| contract.example()).collect();
-    let hint = format!("ask for work with {}", hint.join(", "));
-    routes
-        .route_layer(axum::middleware::from_fn_with_state(token, check))
+    let hint = doors::hint(contracts);
+    doors::routes(contracts, messages)
+        .route_layer(axum::middleware::from_fn_with_state(Arc::new(token), check))
         .route("/health", get(alive))
-        .route("/health/ready", get(ready).with_state(doors.site.clone()))
+        .route("/health/ready", get(ready).with_state(messages.doors.site.clone()))
         .fallback(move || unknown_path(hint.clone()))
         .method_not_allowed_fallback(wrong_method)
 }

@@ -163,12 +163,15 @@ pub struct TextLimit {
     pub code: &'static str,
 }
 
+/// The blocks of a text, each with its place.
+pub type Blocks<'t> = Vec<(String, &'t str)>;
+
 /// How a text that is too long for one document goes to a caller that is sent several (MSG-9): in blocks, as the output
 /// of a step, and its end in the response.
 pub struct Pieces {
     /// Cuts a text, after its first bytes that were sent before, into blocks, each with its place. Returns `None` if the
     /// text is short enough for the response.
-    pub split: fn(&str, usize) -> Option<Vec<(String, &str)>>,
+    pub split: fn(&str, usize) -> Option<Blocks<'_>>,
     /// Returns the place of a block of a text whose length is not known yet.
     pub place: fn(Range<usize>) -> String,
     /// Returns the end of a text, which the response keeps.

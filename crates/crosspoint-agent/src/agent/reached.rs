@@ -44,7 +44,8 @@ impl Agent {
         self
     }
 
-    /// Serves these contracts alone. Without it the agent serves all four.
+    /// Serves these contracts alone. Without it the agent serves all four: run, task, message and workflow. The bridge
+    /// contract has files and no address.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }

@@ -8,8 +8,8 @@ use super::version::{self, SPOKEN};
 use crate::content::RawObject;
 use crate::document::Document;
 use crate::exchange::{
-    Asked, Exchange, Fact, Holds, Known, Mark, Needs, Part, Pieces, Place, Refusing, Seconds, Unspoken, Wording,
-    plain_conflict,
+    Asked, Blocks, Exchange, Fact, Holds, Known, Mark, Needs, Part, Pieces, Place, Refusing, Seconds, Unspoken,
+    Wording, plain_conflict,
 };
 use crate::failure::Failure;
 use crate::job::{Home, State};
@@ -130,7 +130,7 @@ fn details_have(failure: Failure) -> &'static [(&'static str, Fact)] {
     }
 }
 
-fn split(text: &str, start: usize) -> Option<Vec<(String, &str)>> {
+fn split(text: &str, start: usize) -> Option<Blocks<'_>> {
     let blocks = chunk::split_after(text, start)?;
     Some(blocks.map(|(chunk, block)| (chunk.to_string(), block)).collect())
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueHint};
-use crosspoint_agent::{Contract, Url};
+use crosspoint_agent::{Agent as Service, Contract, Url};
 
 use crate::command::flags::StoreFlags;
 use crate::exec::is_our_variable;
@@ -139,7 +139,7 @@ pub(crate) struct Agent {
 }
 
 fn contract_parser() -> impl TypedValueParser<Value = Contract> {
-    PossibleValuesParser::new(Contract::ALL.map(Contract::name))
+    PossibleValuesParser::new(Service::all_contracts().map(Contract::name))
         .try_map(|name| Contract::from_name(&name).ok_or("no such contract"))
 }
 

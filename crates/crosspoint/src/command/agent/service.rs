@@ -114,8 +114,8 @@ async fn serve(arguments: &Agent, listener: TcpListener, service: Service) -> Re
     let mut signals = Signals::new()?;
     let (stop, stopped) = oneshot::channel::<()>();
     let mut serving = std::pin::pin!(service.serve(listener, async { drop(stopped.await) }));
-    let contracts = arguments.contract.as_deref().unwrap_or(&Contract::ALL);
-    let contracts: Vec<&str> = contracts.iter().map(|contract| contract.name()).collect();
+    let contracts = arguments.contract.clone().unwrap_or_else(|| Service::all_contracts().collect());
+    let contracts: Vec<&str> = contracts.into_iter().map(Contract::name).collect();
     // What hinders it is told before any address is.
     tokio::select! {
         biased;

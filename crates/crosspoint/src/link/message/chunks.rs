@@ -16,7 +16,7 @@
 //!   violation recorded. What is held goes into the output all the same, and the text of the outcome is said not to be
 //!   whole ([`Finished`]).
 //! - Statuses are repeated as signs of life. What they print is stored once ([`seen`]).
-//! - A chunk that comes after the end of its set and repeats it changes nothing. One of the same step that goes on where
+//! - A chunk that comes after the end of its set and repeats it changes nothing. One of the same step that begins where
 //!   the set ended goes on with it: the set was ended by another step, as which the agent said how far it is. Any other
 //!   begins a new set.
 //! - Only the last set is remembered. A chunk of an earlier one begins a new set, because nothing tells it from one.
