@@ -4,8 +4,10 @@
 //! What has ended is in memory for a while, and in the store of answers for longer.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crosspoint_contracts::content::{Block, Body};
@@ -310,9 +312,13 @@ impl Backend for Desk {
             Taken::Stored(place) => return self.remembered(place, asked).await,
             Taken::New(job, answers) => (job, answers),
         };
-        // From here on nothing is waited for: a caller that leaves must not leave a job that is never begun.
+        // From here on nothing is waited for: a caller that leaves must not leave a job that never ends.
         let context = Context::new(job.clone(), answers, self.0.places.place());
-        tokio::spawn(self.clone().work(job.clone(), asked, context));
+        let mut work = Box::pin(self.clone().work(job.clone(), asked, context));
+        // Most work is done at once. What is not goes on in a task of its own, whatever becomes of its caller.
+        if poll_fn(|poll| Poll::Ready(work.as_mut().poll(poll).is_pending())).await {
+            tokio::spawn(work);
+        }
         Ok(Submitted::New(job))
     }
 

@@ -20,8 +20,7 @@ impl Likeness {
             Ok(tape) => tape.root().into_iter().for_each(|root| add(&mut digest, root)),
             Err(_) => digest.update(input),
         }
-        let bytes = digest.finalize();
-        Likeness(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+        Likeness(hex(&digest.finalize()))
     }
 
     /// Reads what [`Likeness::text`] wrote.
@@ -33,6 +32,12 @@ impl Likeness {
     pub(crate) fn text(&self) -> &str {
         &self.0
     }
+}
+
+/// Returns bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Adds a value, however it is spelled: members in the order of their names, and texts without escapes.

@@ -2,10 +2,11 @@
 //!
 //! `scripts/bench` runs it and puts what it prints into `bench/RESULTS.md`. `--quick` is for trying it out: fewer
 //! seconds and fewer stored jobs. `--run-door` measures only the way through the run door, `--message` only that
-//! through the message door, `--tokens` only what tokens cost. `--load ADDRESS CLIENTS [WORK [run|message]]` only loads
-//! a server that already runs, for profiling it, at the native door or at another one. `--echo-agent URL [NAME WORK]`
-//! joins a server as an agent that echoes, `--run-agent ADDRESS` serves as an agent of the run contract and of the
-//! message contract, and `--message-agent ADDRESS NAME` pulls as an agent of the message contract.
+//! through the message door, `--tokens` only what tokens cost, `--functions` only functions as agents.
+//! `--load ADDRESS CLIENTS [WORK [run|message]]` only loads a server that already runs, for profiling it, at the native
+//! door or at another one. `--echo-agent URL [NAME WORK]` joins a server as an agent that echoes, `--run-agent ADDRESS`
+//! serves as an agent of the run contract and of the message contract, `--message-agent ADDRESS NAME` pulls as an agent
+//! of the message contract, and `--function-agent WAY` serves as a function, or as what it is compared with.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -15,6 +16,8 @@ mod bare;
 mod call;
 #[path = "engine/echo_agent.rs"]
 mod echo_agent;
+#[path = "engine/functions.rs"]
+mod functions;
 #[path = "engine/heartbeats.rs"]
 mod heartbeats;
 #[path = "engine/load.rs"]
@@ -84,12 +87,19 @@ fn main() {
     if let Some(at) = arguments.iter().position(|argument| argument == "--message-agent") {
         return message_agent::run(&arguments[at + 1], &arguments[at + 2]);
     }
+    if let Some(at) = arguments.iter().position(|argument| argument == "--function-agent") {
+        return functions::run(&arguments[at + 1]);
+    }
     let is_said = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let extent = Extent::of(is_said("--quick"));
     let mut report = Report::default();
     report.machine();
     if is_said("--message") {
         message_door::measure(extent, &mut report);
+        return print!("{}", report.finish());
+    }
+    if is_said("--functions") {
+        functions::measure(extent, &mut report);
         return print!("{}", report.finish());
     }
     if is_said("--tokens") {

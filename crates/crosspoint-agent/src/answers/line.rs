@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use crate::record::{Asked, Job, Phase, Record};
-use crate::same::Likeness;
+use crate::same::{Likeness, hex};
 
 /// How many hexadecimal digits of its digest stand before a line.
 const SEAL_BYTES: usize = 16;
@@ -219,5 +219,5 @@ pub(super) fn is_whole(line: &[u8]) -> Option<&[u8]> {
 }
 
 fn seal(line: &[u8]) -> String {
-    Sha256::digest(line).iter().take(SEAL_BYTES / 2).map(|byte| format!("{byte:02x}")).collect()
+    hex(&Sha256::digest(line)[..SEAL_BYTES / 2])
 }
