@@ -37,7 +37,7 @@ fn the_example_is_short_and_is_that_of_the_pages() {
 #[test]
 fn everything_public_has_an_example_that_runs() {
     let mut seen = 0;
-    for file in ["agent", "answers", "context", "failure", "handler", "lib", "output"] {
+    for file in ["agent", "agent/reached", "answers", "context", "failure", "handler", "lib", "output"] {
         let text = read(&format!("src/{file}.rs"));
         assert!(
             !text.contains("```no_run") && !text.contains("```ignore"),

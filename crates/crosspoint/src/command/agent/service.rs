@@ -1,7 +1,7 @@
 //! `crosspoint agent --listen`: a program as a service. Callers of four contracts give it work without a server.
 //!
-//! Doors, answers that are kept, tokens and stopping are those of an agent that is a function (`crosspoint-agent`); here
-//! a program does the work. What a server would watch over is watched here: how long a program may take, be silent, and
+//! Doors, answers that are kept, tokens and stopping are those of an agent that is a function (`crosspoint-agent`). A
+//! program does the work. What a server would watch over is watched here: how long a program may take, be silent, and
 //! print.
 
 use std::io::ErrorKind;
