@@ -89,6 +89,7 @@ async fn work(worker: &Worker, given: &Given, signals: &mut JobSignals) -> Went 
         request_id: given.request_id.clone(),
         work: given.work.clone(),
         attempt: given.attempt,
+        may_be_haunted: given.attempt > 1,
         output_offset: given.output_offset,
         traceparent: given.traceparent.clone(),
         tracestate: given.tracestate.clone(),
