@@ -1,5 +1,6 @@
 //! What a handler may know and say about its job.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -13,7 +14,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
 use crate::places::Place;
-use crate::record::{Asked, Job, Phase};
+use crate::record::{Asked, Job};
 use crate::{Failure, Output};
 
 /// The job that a handler works on; cloning shares it.
@@ -41,13 +42,34 @@ struct Shared {
     /// The artifacts so far, each as a JSON object.
     artifacts: Mutex<Vec<String>>,
     answers: tokio::sync::Mutex<UnboundedReceiver<Body>>,
+    /// How many questions were asked.
+    questions: AtomicU32,
+}
+
+/// A question that is asked. It is taken back when its handler no longer waits for the answer.
+struct Open<'j> {
+    job: &'j Job,
+    number: u32,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.job.withdraw(self.number);
+    }
 }
 
 impl Context {
     pub(crate) fn new(job: Job, answers: UnboundedReceiver<Body>, place: Place) -> Context {
         let asked = job.now().asked.clone();
         let answers = tokio::sync::Mutex::new(answers);
-        Context(Arc::new(Shared { job, asked, place, artifacts: Mutex::default(), answers }))
+        Context(Arc::new(Shared {
+            job,
+            asked,
+            place,
+            artifacts: Mutex::default(),
+            answers,
+            questions: AtomicU32::new(0),
+        }))
     }
 
     /// Returns the place among the jobs that are done at a time.
@@ -278,7 +300,8 @@ impl Context {
         Ok(())
     }
 
-    /// Asks a person, and waits for the answer. `schema` is a JSON Schema of it.
+    /// Asks a person, and waits for the answer. `schema` is a JSON Schema of it. A question whose future is dropped, as
+    /// by a timeout, is taken back.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -312,10 +335,9 @@ impl Context {
     #[doc(hidden)]
     pub async fn answered(&self, question: Question) -> Option<Body> {
         let mut answers = self.0.answers.lock().await;
-        self.0.job.change(|record| {
-            let number = u32::try_from(record.answers).unwrap_or(u32::MAX).saturating_add(1);
-            record.phase = Phase::Waiting { question, number };
-        });
+        let number = self.0.questions.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        self.0.job.ask(question, number, &mut answers);
+        let _open = Open { job: &self.0.job, number };
         let asked = async {
             tokio::select! {
                 answer = answers.recv() => answer,

@@ -3,6 +3,7 @@
 mod support;
 
 mod answers;
+mod asking;
 mod handlers;
 mod process;
 mod repo;
