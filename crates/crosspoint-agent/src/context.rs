@@ -1,7 +1,10 @@
 //! What a handler may know and say about its job.
 
+mod given;
+mod workflow;
+
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crosspoint_contracts::content::Body;
@@ -13,6 +16,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
+use self::given::{Artifact, Given};
+pub use self::workflow::{Operation, Recommendation, Workflow};
 use crate::places::Place;
 use crate::record::{Asked, Job};
 use crate::{Failure, Output};
@@ -39,8 +44,9 @@ struct Shared {
     job: Job,
     asked: Arc<Asked>,
     place: Place,
-    /// The artifacts so far, each as a JSON object.
-    artifacts: Mutex<Vec<String>>,
+    /// The agent's own type in the message contract.
+    agent_type: Option<Arc<str>>,
+    given: Mutex<Given>,
     answers: tokio::sync::Mutex<UnboundedReceiver<Body>>,
     /// How many questions were asked.
     questions: AtomicU32,
@@ -60,16 +66,14 @@ impl Drop for Open<'_> {
 
 impl Context {
     pub(crate) fn new(job: Job, answers: UnboundedReceiver<Body>, place: Place) -> Context {
-        let asked = job.now().asked.clone();
+        let (asked, agent_type) = (job.now().asked.clone(), job.now().agent_type.clone());
         let answers = tokio::sync::Mutex::new(answers);
-        Context(Arc::new(Shared {
-            job,
-            asked,
-            place,
-            artifacts: Mutex::default(),
-            answers,
-            questions: AtomicU32::new(0),
-        }))
+        let (given, questions) = (Mutex::default(), AtomicU32::new(0));
+        Context(Arc::new(Shared { job, asked, place, agent_type, given, answers, questions }))
+    }
+
+    fn given(&self) -> MutexGuard<'_, Given> {
+        self.0.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the place among the jobs that are done at a time.
@@ -279,7 +283,7 @@ impl Context {
         self.0.job.output().clone()
     }
 
-    /// Gives the caller a named piece of output.
+    /// Gives the caller a named piece of output. A job has at most 16 MiB of them.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -293,11 +297,7 @@ impl Context {
     /// # assert!(answer.to_string().contains("report.md"), "{answer}");
     /// ```
     pub fn artifact(&self, name: &str, media_type: &str, content: &(impl Serialize + ?Sized)) -> Result<(), Failure> {
-        let content = serde_json::value::to_raw_value(content)?;
-        let artifact = Artifact { name, media_type, content };
-        let artifact = serde_json::to_string(&artifact)?;
-        self.0.artifacts.lock().unwrap_or_else(PoisonError::into_inner).push(artifact);
-        Ok(())
+        self.given().artifact(&Artifact { name, media_type, operation: None, content })
     }
 
     /// Asks a person, and waits for the answer. `schema` is a JSON Schema of it. A question whose future is dropped, as
@@ -356,17 +356,13 @@ impl Context {
 
     /// Returns the artifacts so far, as a JSON array, and forgets them.
     pub(crate) fn take_artifacts(&self) -> Option<Body> {
-        let artifacts = std::mem::take(&mut *self.0.artifacts.lock().unwrap_or_else(PoisonError::into_inner));
-        (!artifacts.is_empty()).then(|| Body::trusted(format!("[{}]", artifacts.join(","))))
+        self.given().take_artifacts()
     }
-}
 
-#[derive(Serialize)]
-struct Artifact<'a> {
-    name: &'a str,
-    #[serde(rename = "type")]
-    media_type: &'a str,
-    content: Box<serde_json::value::RawValue>,
+    /// Returns what else the handler gave, as an object of the homes that hold it, and forgets it.
+    pub(crate) fn take_rest(&self) -> Option<Body> {
+        self.given().take_rest()
+    }
 }
 
 #[derive(Serialize)]

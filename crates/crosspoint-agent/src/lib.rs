@@ -40,10 +40,11 @@ mod places;
 mod record;
 mod same;
 mod serve;
+mod written;
 
 pub use agent::Agent;
 pub use answers::Keep;
-pub use context::Context;
+pub use context::{Context, Operation, Recommendation, Workflow};
 pub use crosspoint_contracts::Contract;
 pub use failure::Failure;
 pub use handler::Handler;

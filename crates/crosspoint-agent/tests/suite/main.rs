@@ -9,3 +9,4 @@ mod process;
 mod repo;
 mod serving;
 mod stopping;
+mod workflow;
