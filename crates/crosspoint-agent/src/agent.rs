@@ -186,7 +186,8 @@ impl Agent {
         Agent { concurrency: jobs.max(1), ..self }
     }
 
-    /// Says how many jobs beside those may wait for a person's answer. While more wait, they count as work that is done.
+    /// Says how many jobs beside those may wait for a person's answer. While more wait, they count as work that is
+    /// done.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }

@@ -45,6 +45,7 @@ fn everything_public_has_an_example_that_runs() {
             !text.contains("```no_run") && !text.contains("```ignore"),
             "{file}.rs has an example that does not run"
         );
+        // What is hidden from authors is how programs are made agents.
         let (mut examples, mut is_hidden) = (0, false);
         for line in text.lines().map(str::trim_start) {
             let is_item =

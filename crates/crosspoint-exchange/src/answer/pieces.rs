@@ -71,8 +71,8 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// Returns the document with a part of the text of a job that still runs: the bytes from `start` on. `None` in a contract
-/// that has no such documents.
+/// Returns the document with a part of the text of a job that still runs: the bytes from `start` on. `None` in a
+/// contract that has no such documents.
 pub fn block(job: &Snapshot<'_>, to: Contract, beside: &Beside, start: usize, text: &str) -> Option<String> {
     let how = to.exchange().pieces.as_ref()?;
     let place = (how.place)(start..start + text.len());

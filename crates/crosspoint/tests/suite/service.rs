@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::support::envelopes::envelope;
 use crate::support::message_caller::request;
 use crate::support::program::crosspoint;
+use crate::support::reader::Reader;
 use crate::support::server::until;
 use crate::support::service::Service;
 
@@ -140,6 +141,13 @@ fn an_agent_without_a_token_keeps_to_the_loopback() {
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("no token is asked for") && said.contains("--token-file"), "{said}");
+}
+
+#[test]
+fn the_page_about_programs_shows_what_a_reader_gets() {
+    let mut reader = Reader::new("programs");
+    reader.follow("docs/programs.md", "## Without a server");
+    assert_eq!(reader.answers, 3);
 }
 
 /// The result of a run as JSON.

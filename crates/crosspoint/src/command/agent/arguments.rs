@@ -75,7 +75,7 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) concurrency: u32,
 
-    /// How many programs beside those may wait for answers: while it is so many, no more work is taken
+    /// How many programs beside those may wait for answers; while that many wait, no more work is taken
     #[arg(long, value_name = "N", default_value_t = 64, help_heading = "Limits", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) waiting: u32,
 
@@ -122,7 +122,7 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "BYTES", help_heading = "Limits")]
     pub(crate) output_bytes: Option<u64>,
 
-    /// Without a word for so long, this agent is held to be dead, and its work goes to others; 5 to 300
+    /// After this time without a word this agent is held to be dead, and its work goes to others; 5 to 300
     #[arg(long, value_name = "SECONDS", help_heading = "Limits", default_value_t = 15.0, value_parser = lease)]
     pub(crate) lease_seconds: f64,
 

@@ -35,7 +35,7 @@ pub(super) struct Ended {
     pub(super) again: usize,
 }
 
-/// Submits the jobs of all kinds whose numbers leave this rest, of so many callers.
+/// Submits the jobs of all kinds whose numbers leave this rest when divided by the number of callers.
 pub(super) fn submit((caller, callers): (u32, u32), server: SocketAddr, seed: u64) -> Vec<Accepted> {
     let mut dice = Dice(seed);
     let mut accepted = Vec::new();

@@ -33,7 +33,7 @@ const CHANGING: [&str; 9] = [
 ];
 
 /// Commands that go on until the reader stops them: how they begin.
-const LASTING: [&str; 2] = ["crosspoint serve", "python3 "];
+const LASTING: [&str; 3] = ["crosspoint serve", "crosspoint agent ", "python3 "];
 
 pub(crate) struct Reader {
     directory: PathBuf,
@@ -120,6 +120,9 @@ impl Reader {
 
     /// The address of the agent that a command starts, if it has one.
     fn listening(&self, command: &str) -> Option<SocketAddr> {
+        if command.contains("--listen") {
+            return Some(self.agent);
+        }
         let program = command.trim().rsplit(' ').next().expect("a word");
         let text = fs::read_to_string(self.directory.join(program)).unwrap_or_default();
         let port = self.agent.port().to_string();

@@ -76,8 +76,13 @@ fn field(table: &Table, (column, door): (usize, Door), (row, kind): (usize, Kind
         COLUMN - 6,
         ROW - 4
     );
-    let more = if not_here == 0 { String::new() } else { format!("<tspan class=\"quiet\"> + {not_here}</tspan>") };
-    rectangle + &text("plain", x + COLUMN / 2, y + 18, "middle", &format!("{right}{more}"))
+    let (middle, line) = (x + COLUMN / 2, y + 18);
+    if not_here == 0 {
+        return rectangle + &text("plain", middle, line, "middle", &right.to_string());
+    }
+    // Two texts, because not all readers of pictures place the parts of one alike.
+    let held = text("plain", middle - 2, line, "end", &right.to_string());
+    rectangle + &held + &text("quiet", middle + 4, line, "start", &format!("+ {not_here}"))
 }
 
 fn text(class: &str, x: usize, y: usize, anchor: &str, words: &str) -> String {
