@@ -119,7 +119,7 @@ impl Agent {
     }
 
     /// Takes work that must not be begun twice. If the process ends while it does such work, the same request fails as
-    /// interrupted.
+    /// interrupted. An agent that is [`forgetful`](Agent::forgetful) cannot know that, and begins it again.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -186,7 +186,8 @@ impl Agent {
         Agent { concurrency: jobs.max(1), ..self }
     }
 
-    /// Says how many jobs beside those may wait for a person's answer. While more wait, they count as work that is done.
+    /// Says how many jobs beside those may wait for a person's answer. While more wait, they count as work that is
+    /// done.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -236,7 +237,8 @@ impl Agent {
         Agent { keep, ..self }
     }
 
-    /// Keeps answers in memory only: a request that is repeated after a restart is done again.
+    /// Keeps answers in memory only, and only those of the latest jobs: a request that is repeated after 1,000 others,
+    /// or after a restart, is done again, also if it is [`at_most_once`](Agent::at_most_once).
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }

@@ -35,7 +35,8 @@ use crate::record::Asked;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// How long an answer is kept.
+    /// How long an answer is kept at least, within the bytes. Older ones are left out when the agent starts and when
+    /// the file is shortened.
     pub age: Duration,
     /// Most bytes of all answers.
     pub bytes: u64,

@@ -1,6 +1,10 @@
 //! What a handler may know and say about its job.
 
-use std::sync::{Arc, Mutex, PoisonError};
+mod given;
+mod workflow;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use crosspoint_contracts::content::Body;
@@ -12,8 +16,10 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
+use self::given::{Artifact, Given};
+pub use self::workflow::{Operation, Recommendation, Workflow};
 use crate::places::Place;
-use crate::record::{Asked, Job, Phase};
+use crate::record::{Asked, Job};
 use crate::{Failure, Output};
 
 /// The job that a handler works on; cloning shares it.
@@ -38,16 +44,36 @@ struct Shared {
     job: Job,
     asked: Arc<Asked>,
     place: Place,
-    /// The artifacts so far, each as a JSON object.
-    artifacts: Mutex<Vec<String>>,
+    /// The agent's own type in the message contract.
+    agent_type: Option<Arc<str>>,
+    given: Mutex<Given>,
     answers: tokio::sync::Mutex<UnboundedReceiver<Body>>,
+    /// How many questions were asked.
+    questions: AtomicU32,
+}
+
+/// A question that is asked. It is taken back when its handler no longer waits for the answer.
+struct Open<'j> {
+    job: &'j Job,
+    number: u32,
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.job.withdraw(self.number);
+    }
 }
 
 impl Context {
     pub(crate) fn new(job: Job, answers: UnboundedReceiver<Body>, place: Place) -> Context {
-        let asked = job.now().asked.clone();
+        let (asked, agent_type) = (job.now().asked.clone(), job.now().agent_type.clone());
         let answers = tokio::sync::Mutex::new(answers);
-        Context(Arc::new(Shared { job, asked, place, artifacts: Mutex::default(), answers }))
+        let (given, questions) = (Mutex::default(), AtomicU32::new(0));
+        Context(Arc::new(Shared { job, asked, place, agent_type, given, answers, questions }))
+    }
+
+    fn given(&self) -> MutexGuard<'_, Given> {
+        self.0.given.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the place among the jobs that are done at a time.
@@ -257,7 +283,7 @@ impl Context {
         self.0.job.output().clone()
     }
 
-    /// Gives the caller a named piece of output.
+    /// Gives the caller a named piece of output. A job has at most 16 MiB of them.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -271,14 +297,11 @@ impl Context {
     /// # assert!(answer.to_string().contains("report.md"), "{answer}");
     /// ```
     pub fn artifact(&self, name: &str, media_type: &str, content: &(impl Serialize + ?Sized)) -> Result<(), Failure> {
-        let content = serde_json::value::to_raw_value(content)?;
-        let artifact = Artifact { name, media_type, content };
-        let artifact = serde_json::to_string(&artifact)?;
-        self.0.artifacts.lock().unwrap_or_else(PoisonError::into_inner).push(artifact);
-        Ok(())
+        self.given().artifact(&Artifact { name, media_type, operation: None, content })
     }
 
-    /// Asks a person, and waits for the answer. `schema` is a JSON Schema of it.
+    /// Asks a person, and waits for the answer. `schema` is a JSON Schema of it. A question whose future is dropped, as
+    /// by a timeout, is taken back.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -312,10 +335,9 @@ impl Context {
     #[doc(hidden)]
     pub async fn answered(&self, question: Question) -> Option<Body> {
         let mut answers = self.0.answers.lock().await;
-        self.0.job.change(|record| {
-            let number = u32::try_from(record.answers).unwrap_or(u32::MAX).saturating_add(1);
-            record.phase = Phase::Waiting { question, number };
-        });
+        let number = self.0.questions.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+        self.0.job.ask(question, number, &mut answers);
+        let _open = Open { job: &self.0.job, number };
         let asked = async {
             tokio::select! {
                 answer = answers.recv() => answer,
@@ -334,17 +356,13 @@ impl Context {
 
     /// Returns the artifacts so far, as a JSON array, and forgets them.
     pub(crate) fn take_artifacts(&self) -> Option<Body> {
-        let artifacts = std::mem::take(&mut *self.0.artifacts.lock().unwrap_or_else(PoisonError::into_inner));
-        (!artifacts.is_empty()).then(|| Body::trusted(format!("[{}]", artifacts.join(","))))
+        self.given().take_artifacts()
     }
-}
 
-#[derive(Serialize)]
-struct Artifact<'a> {
-    name: &'a str,
-    #[serde(rename = "type")]
-    media_type: &'a str,
-    content: Box<serde_json::value::RawValue>,
+    /// Returns what else the handler gave, as an object of the homes that hold it, and forgets it.
+    pub(crate) fn take_rest(&self) -> Option<Body> {
+        self.given().take_rest()
+    }
 }
 
 #[derive(Serialize)]

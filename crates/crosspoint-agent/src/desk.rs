@@ -117,8 +117,8 @@ impl Desk {
         }
     }
 
-    /// Stops all jobs that are under way, and waits until they have ended. They can be asked for again: nobody cancelled
-    /// them.
+    /// Stops all jobs that are under way, and waits until they have ended. They can be asked for again: no caller
+    /// cancelled them.
     pub(crate) async fn stop(&self) {
         self.0.is_stopped.store(true, Ordering::Relaxed);
         let live: Vec<Job> = self.jobs().by_id.values().cloned().collect();

@@ -47,8 +47,14 @@ async fn stopped(job: &Job, grace: Duration) {
     sleep(grace).await;
 }
 
-/// Makes the outcome of what a handler gave back. What a failed one printed and gave is beside its failure.
+/// Makes the outcome of what a handler gave back, with what it said beside that.
 fn outcome(done: Done, context: &Context) -> Outcome {
+    let outcome = ended(done, context);
+    Outcome { usage: outcome.usage.or_else(|| context.take_rest()), ..outcome }
+}
+
+/// What a failed handler printed and gave is beside its failure.
+fn ended(done: Done, context: &Context) -> Outcome {
     let failed = match done {
         Ok(success) => return Outcome::completed(success),
         Err(failed) => failed,
@@ -61,9 +67,9 @@ fn outcome(done: Done, context: &Context) -> Outcome {
 }
 
 /// Returns whether an outcome is remembered: the same request gets it again (MSG-8). After a failure that may be tried
-/// again, the handler runs again.
+/// again, or of an input that the work cannot be done with, the handler runs again.
 pub(crate) fn is_kept(outcome: &Outcome) -> bool {
-    !matches!(outcome.why(), Some((_, Repeat::Safe)))
+    !matches!(outcome.why(), Some((_, Repeat::Safe) | (Why::Invalid, _)))
 }
 
 /// The outcome of a job that ends because its agent does.

@@ -32,6 +32,10 @@ enum Kind {
     Final,
     /// Nothing was done, and the same work may be given again.
     Retry,
+    /// The input is none that the work can be done with.
+    Invalid,
+    /// The handler gave more than a caller is given.
+    TooLarge,
     /// The handler gave up because it was told to.
     Cancelled,
 }
@@ -50,6 +54,30 @@ impl Failure {
     /// ```
     pub fn new(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), code: None, details: None, kind: Kind::Final }
+    }
+
+    /// Returns the failure of an input that the work cannot be done with, which callers are told as an invalid request.
+    /// Such a failure is not remembered.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// async fn work(input: Value, _: Context) -> Result<Value, Failure> {
+    ///     let host = input["host"].as_str().ok_or_else(|| Failure::invalid("there is no `host`"))?;
+    ///     Ok(json!({"host": host}))
+    /// }
+    /// # let answer = called(Agent::new("worker").on("work", work).forgetful(), "work", json!({}));
+    /// # assert_eq!(answer["error"]["code"], "VALIDATION_ERROR");
+    /// # assert_eq!(answer["error"]["message"], "there is no `host`");
+    /// ```
+    pub fn invalid(message: impl Into<String>) -> Failure {
+        Failure { kind: Kind::Invalid, ..Failure::new(message) }
+    }
+
+    /// Returns the failure of work that gives more than a caller is given.
+    pub(crate) fn too_large(what: &str, bytes_max: usize) -> Failure {
+        let message = format!("{what} more than {} MiB", bytes_max >> 20);
+        Failure { kind: Kind::TooLarge, ..Failure::new(message) }
     }
 
     /// Adds a code for programs, such as `NOT_FOUND`.
@@ -110,6 +138,8 @@ impl Failure {
         let (failure, repeat) = match self.kind {
             Kind::Final => (failure::Failure::AgentFailed, None),
             Kind::Retry => (failure::Failure::ResourceLimit, Some(Repeat::Safe)),
+            Kind::Invalid => (failure::Failure::Invalid, None),
+            Kind::TooLarge => (failure::Failure::ResourceLimit, Some(Repeat::Never)),
             Kind::Cancelled => (failure::Failure::Cancelled, None),
         };
         let details = match (self.details, &self.code) {

@@ -5,13 +5,18 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
-use crosspoint_contracts::json::{DEPTH_MAX, Tape, WRAPPING_LEVELS_MAX};
 use crosspoint_contracts::outcome::Text;
 use crosspoint_contracts::reply::{Failed, Success};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Context, Failure};
+use crate::{Context, Failure, written};
+
+/// Longest outputs, in bytes.
+const OUTPUTS_BYTES_MAX: usize = 16 << 20;
+
+/// What outputs are called in a failure.
+const OUTPUTS: &str = "what the handler returned";
 
 /// What a handler gives back, in the parts that all contracts know.
 pub(crate) type Done = Result<Success, Failed>;
@@ -67,30 +72,10 @@ where
                     Ok(doing) => doing.await.map_err(Into::into),
                     Err(unread) => Err(unread),
                 };
-                let outputs = outputs.and_then(|outputs| serde_json::to_string(&outputs).map_err(Failure::from));
-                let outputs = outputs.and_then(readable);
+                let outputs = outputs.and_then(|outputs| written::json(&outputs, OUTPUTS, OUTPUTS_BYTES_MAX));
                 outputs.map(|outputs| success(outputs, &context)).map_err(Failure::failed)
             })
         })
-    }
-}
-
-/// How deep outputs may nest: the documents around them have levels too, and no reader must take more in all.
-const OUTPUTS_LEVELS_MAX: usize = DEPTH_MAX - WRAPPING_LEVELS_MAX;
-
-/// Returns outputs that all readers can read, and read alike (ALL-11).
-fn readable(outputs: String) -> Result<String, Failure> {
-    let found = Tape::scan(outputs.as_bytes()).map_or(Some("nests too deep"), |tape| {
-        let is_ambiguous = tape.root().is_some_and(|root| tape.is_ambiguous(root));
-        match tape.deepest() {
-            levels if levels > OUTPUTS_LEVELS_MAX => Some("nests too deep"),
-            _ if is_ambiguous => Some("holds a name twice, or half a character"),
-            _ => None,
-        }
-    });
-    match found {
-        Some(what) => Err(Failure::new(format!("what the handler returned {what}"))),
-        None => Ok(outputs),
     }
 }
 
@@ -115,5 +100,5 @@ fn unread(error: &serde_json::Error) -> Failure {
         }
     };
     let place = format!("{what} (line {}, column {} of the input)", error.line(), error.column());
-    Failure::new(place).code("INVALID_INPUT")
+    Failure::invalid(place)
 }

@@ -20,8 +20,9 @@
 //! # }
 //! ```
 //!
-//! A handler that panics is a failed job, not a dead agent. A request that comes again gets the answer of the first
-//! one, also after a restart.
+//! A handler that panics is a failed job, not a dead agent. Rust writes the text of a panic to stderr, and it may be
+//! content; `std::panic::set_hook` changes that. A request that comes again gets the answer of the first one, also
+//! after a restart.
 
 #![forbid(unsafe_code)]
 
@@ -40,10 +41,11 @@ mod places;
 mod record;
 mod same;
 mod serve;
+mod written;
 
 pub use agent::Agent;
 pub use answers::Keep;
-pub use context::Context;
+pub use context::{Context, Operation, Recommendation, Workflow};
 pub use crosspoint_contracts::Contract;
 pub use failure::Failure;
 pub use handler::Handler;

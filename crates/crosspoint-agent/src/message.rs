@@ -124,11 +124,15 @@ async fn take_message(
     Ok(answered.response)
 }
 
-/// Gives a job the person's answer that came with its request (ALL-5). The same request without one asks how it goes.
+/// Gives a job the person's answer that came with its request (ALL-5). The same request without one asks how it goes,
+/// and the same message again brings nothing new: the job may ask something else by then.
 fn pass_on(job: &Job, request: &[u8]) {
     let Ok(tape) = Tape::scan(request) else { return };
-    let carried = tape.root().and_then(|root| root.get("x_custom_fields")).and_then(|own| own.get("x_crosspoint"));
-    if let Some(answer) = carried.and_then(|carried| carried.get("answer")) {
+    let Some(root) = tape.root() else { return };
+    let carried = root.get("x_custom_fields").and_then(|own| own.get("x_crosspoint"));
+    let Some(answer) = carried.and_then(|carried| carried.get("answer")) else { return };
+    let message_id = root.get("message_id").map_or("", |id| id.source());
+    if job.is_new_answer(message_id) {
         job.answer(Body::trusted(answer.source().to_owned()));
     }
 }

@@ -1,7 +1,7 @@
 //! How many jobs are done at a time. A job that waits for a person does nothing, so another may be done meanwhile.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -16,7 +16,14 @@ pub(crate) struct Places {
 /// The place of one job, if it has one at the moment.
 pub(crate) struct Place {
     places: Places,
-    held: Mutex<Option<OwnedSemaphorePermit>>,
+    held: Arc<Mutex<Held>>,
+}
+
+#[derive(Default)]
+struct Held {
+    permit: Option<OwnedSemaphorePermit>,
+    /// How often the place was given up. What was waited for before that is no longer wanted.
+    given_up: u64,
 }
 
 impl Places {
@@ -27,7 +34,7 @@ impl Places {
 
     /// Returns the place of a job that has none yet.
     pub(crate) fn place(&self) -> Place {
-        Place { places: self.clone(), held: Mutex::default() }
+        Place { places: self.clone(), held: Arc::default() }
     }
 }
 
@@ -35,12 +42,14 @@ impl Place {
     /// Waits for a place.
     pub(crate) async fn take(&self) {
         let permit = self.places.working.clone().acquire_owned().await;
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = permit.ok();
+        lock(&self.held).permit = permit.ok();
     }
 
     /// Gives the place to another job.
     pub(crate) fn release(&self) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let mut held = lock(&self.held);
+        held.permit = None;
+        held.given_up += 1;
     }
 
     /// Waits for a person, and leaves the place to another job meanwhile. If too many wait already, it keeps its place:
@@ -48,8 +57,89 @@ impl Place {
     pub(crate) async fn without<T>(&self, waiting: impl Future<Output = T>) -> T {
         let Ok(_permit) = self.places.waiting.clone().try_acquire_owned() else { return waiting.await };
         self.release();
+        let mut left = Left { place: self, is_back: false };
         let done = waiting.await;
         self.take().await;
+        left.is_back = true;
         done
+    }
+
+    /// Takes the next place that is free, for a job that goes on meanwhile. It is one too many until then.
+    fn take_later(&self) {
+        let (held, working) = (self.held.clone(), self.places.working.clone());
+        let given_up = lock(&held).given_up;
+        let keep = move |permit| {
+            let mut held = lock(&held);
+            if held.given_up == given_up {
+                held.permit = Some(permit);
+            }
+        };
+        if let Ok(permit) = working.clone().try_acquire_owned() {
+            return keep(permit);
+        }
+        // Without a runtime no other job can be done either.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            drop(runtime.spawn(async move { working.acquire_owned().await.map(keep) }));
+        }
+    }
+}
+
+/// A place that was left to another job. A handler that no longer waits for its answer needs one again.
+struct Left<'p> {
+    place: &'p Place,
+    is_back: bool,
+}
+
+impl Drop for Left<'_> {
+    fn drop(&mut self) {
+        if !self.is_back {
+            self.place.take_later();
+        }
+    }
+}
+
+fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
+    held.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_wait_that_is_given_up_takes_the_place_again() {
+        let places = Places::new(1, 1);
+        let (asking, other) = (places.place(), places.place());
+        asking.take().await;
+        for _ in 0..2 {
+            assert!(asking.without(pending::<()>()).now_or_never().is_none());
+            assert_eq!((places.working.available_permits(), places.waiting.available_permits()), (0, 1));
+        }
+        let wait = asking.without(other.take()).now_or_never();
+        assert!(wait.is_none(), "the other has the place, and this one waits for it");
+        // The next place is for the job that goes on without one.
+        tokio::task::yield_now().await;
+        other.release();
+        tokio::task::yield_now().await;
+        assert_eq!(places.working.available_permits(), 0);
+        asking.release();
+        assert_eq!(places.working.available_permits(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_has_ended_takes_no_place() {
+        let places = Places::new(1, 1);
+        let (asking, other) = (places.place(), places.place());
+        asking.take().await;
+        assert!(asking.without(other.take()).now_or_never().is_none());
+        tokio::task::yield_now().await;
+        asking.release();
+        other.release();
+        tokio::task::yield_now().await;
+        assert_eq!(places.working.available_permits(), 1);
     }
 }

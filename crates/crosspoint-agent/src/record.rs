@@ -1,6 +1,7 @@
 //! A job of the agent: what its callers may know of it at one moment, and how it is followed.
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -18,6 +19,9 @@ use uuid::Uuid;
 use crate::Output;
 use crate::desk::Name;
 use crate::same::Likeness;
+
+/// Most messages with answers that are remembered of one job.
+const BROUGHT_MAX: usize = 64;
 
 /// What was asked for. It never changes.
 #[derive(Debug)]
@@ -83,6 +87,8 @@ struct Shared {
     stop: CancellationToken,
     /// Where answers to the handler's question go.
     answers: mpsc::UnboundedSender<Body>,
+    /// The messages that brought answers, the latest last.
+    brought: Mutex<VecDeque<Box<str>>>,
     /// What the handler has printed so far.
     output: Output,
     /// Held by whoever ends the job, until its outcome is kept.
@@ -100,6 +106,7 @@ impl Job {
                 now,
                 stop,
                 answers,
+                brought: Mutex::default(),
                 output: Output::default(),
                 ending: tokio::sync::Mutex::default(),
             })),
@@ -107,8 +114,8 @@ impl Job {
         )
     }
 
-    /// Waits until nothing else ends the job, and keeps everything else from it. Returns the outcome that the job has by
-    /// then, if it has one.
+    /// Waits until nothing else ends the job, and keeps everything else from it. Returns the outcome that the job has
+    /// by then, if it has one.
     pub(crate) async fn ending(&self) -> (tokio::sync::MutexGuard<'_, ()>, Option<Arc<Outcome>>) {
         let guard = self.0.ending.lock().await;
         let outcome = match &self.now().phase {
@@ -130,12 +137,22 @@ impl Job {
 
     /// Changes the job, unless it has ended: an outcome never changes. Returns whether it did.
     pub(crate) fn change(&self, change: impl FnOnce(&mut Record)) -> bool {
+        self.change_if(|record| {
+            change(record);
+            true
+        })
+    }
+
+    /// Like [`Job::change`], with a function that returns whether it changed anything.
+    fn change_if(&self, change: impl FnOnce(&mut Record) -> bool) -> bool {
         self.0.now.send_if_modified(|now| {
             if matches!(now.phase, Phase::Ended { .. }) {
                 return false;
             }
             let record = Arc::make_mut(now);
-            change(record);
+            if !change(record) {
+                return false;
+            }
             record.events = record.events.saturating_add(1);
             record.updated_at = crate::clock::now();
             true
@@ -147,17 +164,52 @@ impl Job {
         matches!(&self.now().phase, Phase::Ended { outcome, .. } if !crate::doing::is_kept(outcome))
     }
 
+    /// Asks this question. Answers to an earlier question that was given up are forgotten.
+    pub(crate) fn ask(&self, question: Question, number: u32, answers: &mut mpsc::UnboundedReceiver<Body>) {
+        self.change(|record| {
+            while answers.try_recv().is_ok() {}
+            record.phase = Phase::Waiting { question, number };
+        });
+    }
+
     /// Gives the handler an answer to its question. Returns whether it asks one.
     pub(crate) fn answer(&self, answer: Body) -> bool {
         let mut is_asked = false;
-        self.change(|record| {
+        // Sent while nothing else changes the job, so that it can answer no later question.
+        self.change_if(|record| {
             if let Phase::Waiting { .. } = record.phase {
                 record.phase = Phase::Running;
                 record.answers += 1;
-                is_asked = true;
+                is_asked = self.0.answers.send(answer).is_ok();
+                return true;
             }
+            false
         });
-        is_asked && self.0.answers.send(answer).is_ok()
+        is_asked
+    }
+
+    /// Takes the question of this number back, if it is still asked.
+    pub(crate) fn withdraw(&self, number: u32) {
+        self.change_if(|record| match record.phase {
+            Phase::Waiting { number: asked, .. } if asked == number => {
+                record.phase = Phase::Running;
+                true
+            }
+            Phase::Waiting { .. } | Phase::Queued | Phase::Running | Phase::Ended { .. } => false,
+        });
+    }
+
+    /// Returns whether a message of this id has brought no answer so far.
+    pub(crate) fn is_new_answer(&self, message_id: &str) -> bool {
+        let mut brought = self.0.brought.lock().unwrap_or_else(PoisonError::into_inner);
+        if brought.iter().any(|id| **id == *message_id) {
+            return false;
+        }
+        brought.push_back(message_id.into());
+        if brought.len() > BROUGHT_MAX {
+            brought.pop_front();
+        }
+        true
     }
 
     async fn until(&self, until: Instant, is_meant: impl Fn(&Record) -> bool) -> Arc<Record> {

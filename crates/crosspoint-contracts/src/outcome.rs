@@ -40,7 +40,8 @@ pub struct Outcome {
     pub whole_bytes: Option<u64>,
     /// A JSON array of artifacts, where there are any.
     pub artifacts: Option<Body>,
-    /// The resources that the work used, where the agent gave them: a JSON object of the homes that hold them.
+    /// What the agent gave for other homes, such as the resources that the work used: a JSON object of the homes that
+    /// hold it.
     pub usage: Option<Body>,
     /// The agent's own document, without what the parts above hold.
     pub document: Option<AgentDocument>,

@@ -53,6 +53,8 @@ struct Ended<'l> {
     beside: Option<Cow<'l, RawValue>>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     artifacts: Option<Cow<'l, RawValue>>,
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    usage: Option<Cow<'l, RawValue>>,
 }
 
 /// An answer that was found again.
@@ -170,6 +172,7 @@ impl<'l> Ended<'l> {
             outputs: raw(outcome.outputs.as_ref()),
             beside: raw(beside),
             artifacts: raw(outcome.artifacts.as_ref()),
+            usage: raw(outcome.usage.as_ref()),
         }
     }
 
@@ -194,7 +197,7 @@ impl<'l> Ended<'l> {
             outputs,
             whole_bytes: None,
             artifacts: body(&self.artifacts),
-            usage: None,
+            usage: body(&self.usage),
             document: None,
         })
     }

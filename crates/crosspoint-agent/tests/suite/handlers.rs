@@ -1,5 +1,6 @@
 //! What handlers get and may do.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -142,5 +143,70 @@ fn outputs_that_no_reader_would_take_are_a_failure_in_the_contract() {
         let failed = ended(id, &raw);
         let message = failed["error"]["message"].as_str().unwrap_or_default();
         assert!(failed["ok"] == json!(false) && message.contains("what the handler returned"), "{failed}");
+    }
+}
+
+#[test]
+fn an_input_that_does_not_fit_is_an_invalid_request_in_each_contract() {
+    let ran = Arc::new(AtomicU32::new(0));
+    let runs = ran.clone();
+    let works = |input: BTreeMap<String, u32>, _: Context| async move { Ok::<_, Failure>(json!(input)) };
+    let refuses = move |_: Value, _: Context| {
+        runs.fetch_add(1, Ordering::SeqCst);
+        async { Err::<(), _>(Failure::invalid("no such place")) }
+    };
+    let path = crate::support::scratch("invalid");
+    let served = Served::start(Agent::new("strict").on("work", works).on("refuse", refuses).answers(path));
+    let request = json!({"request_id": "1", "task_type": "work", "inputs": {"a": "secret"}}).to_string();
+    let run = served.post("/agents/run/sync", &request);
+    assert_eq!((run.status, &run.json()["error"]["code"]), (400, &json!("VALIDATION_ERROR")), "{run:?}");
+    assert!(run.body.contains("(line 1, column 13 of the input)") && !run.body.contains("secret"), "{run:?}");
+
+    let task = json!({"id": "550e8400-e29b-41d4-a716-446655440000", "type": "work", "payload": {"a": "x"}});
+    let task = served.post("/tasks?wait=30", &task.to_string()).json();
+    assert_eq!(task["error"]["code"], json!("INVALID_INPUT"), "{task}");
+
+    let message = json!({
+        "protocol_version": "1.0", "message_id": "550e8400-e29b-41d4-a716-446655440001",
+        "from_agent": "orchestrator", "to_agent": "code", "timestamp": "2026-01-19T04:21:04Z",
+        "trace_id": "550e8400-e29b-41d4-a716-446655440002", "request_id": "550e8400-e29b-41d4-a716-446655440003",
+        "type": "work_request", "payload": {
+            "task_id": "550e8400-e29b-41d4-a716-446655440004", "work_type": "work", "parameters": {"a": "x"},
+        },
+    });
+    let message = served.post("/api/agent/message", &message.to_string()).json();
+    assert_eq!((&message["type"], &message["payload"]["error_code"]), (&json!("error"), &json!(5003)), "{message}");
+
+    let refused = json!({"request_id": "2", "task_type": "refuse", "inputs": {}}).to_string();
+    for times in 1..3 {
+        let answer = served.post("/agents/run/sync", &refused);
+        assert_eq!((answer.status, &answer.json()["error"]["message"]), (400, &json!("no such place")), "{answer:?}");
+        assert_eq!(ran.load(Ordering::SeqCst), times, "such an answer is not kept");
+    }
+}
+
+#[test]
+fn a_handler_gives_no_more_than_16_mib() {
+    let gives = |input: Value, context: Context| async move {
+        let block = "x".repeat(9 << 20);
+        context.artifact("one.txt", "text/plain", &block)?;
+        match input["what"].as_str() {
+            Some("artifacts") => context.artifact("two.txt", "text/plain", &block)?,
+            Some("outputs") => return Ok::<_, Failure>(json!([block, block])),
+            _ => {}
+        }
+        Ok(json!({"given": 1}))
+    };
+    let served = Served::start(Agent::new("giver").on("give", gives).forgetful());
+    let ended = |id: &str, what: &str| run(&served, id, "give", &json!({"inputs": {"what": what}}));
+    assert_eq!(ended("1", "little")["outputs"], json!({"given": 1}));
+    for (id, what) in [("2", "artifacts"), ("3", "outputs")] {
+        let error = ended(id, what)["error"].clone();
+        assert_eq!(
+            (&error["code"], &error["details"]["repeat"]),
+            (&json!("RESOURCE_LIMIT"), &json!("never")),
+            "{error}"
+        );
+        assert!(error["message"].as_str().is_some_and(|message| message.contains("16 MiB")), "{error}");
     }
 }

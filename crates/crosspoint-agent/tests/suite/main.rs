@@ -3,8 +3,10 @@
 mod support;
 
 mod answers;
+mod asking;
 mod handlers;
 mod process;
 mod repo;
 mod serving;
 mod stopping;
+mod workflow;

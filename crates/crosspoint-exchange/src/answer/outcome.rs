@@ -98,7 +98,8 @@ fn artifact(item: Value<'_, '_>) -> Option<Artifact<'static>> {
     Some(Artifact {
         name: owned(text("name")?),
         media_type: text("type").map(owned),
-        operation: None,
+        // Every other artifact is a new file (ALL-10).
+        operation: text("operation").filter(|value| value.text().is_some_and(|word| word == *"update")).map(owned),
         // Contracts have texts there, so any other content is its JSON text (ALL-8).
         content: item.get("content").map(|content| {
             if content.kind() == Type::String { owned(content) } else { Json::string(content.source()) }

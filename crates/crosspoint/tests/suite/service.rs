@@ -4,6 +4,8 @@ mod ends;
 mod limits;
 mod printing;
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::support::envelopes::envelope;
@@ -96,6 +98,20 @@ fn a_program_asks_and_leaves_its_place_to_another_meanwhile() {
     assert_eq!(quick.json()["outputs"]["output"], "done\n", "{quick:?}");
     assert_eq!(service.post(&format!("{task}/input"), &json!({"input": "north"})).status, 202);
     assert_eq!(service.has_status(&task, "completed")["result"], json!({"zone": "north"}));
+}
+
+#[test]
+fn the_time_of_a_person_is_not_the_programs() {
+    let script =
+        r#"echo '@crosspoint {"ask": {"prompt": "Which zone?"}}'; read -r input; read -r answer; echo "$answer""#;
+    let service = Service::of(script, &["--ask", "--total-seconds", "3"]);
+    let (task, began) = (service.begin(TASK), Instant::now());
+    until("the program's own time is over", || {
+        let asks = service.has_status(&task, "input_required");
+        (began.elapsed() > Duration::from_secs(4)).then_some(asks)
+    });
+    assert_eq!(service.post(&format!("{task}/input"), &json!({"input": "north"})).status, 202);
+    assert!(service.has_status(&task, "completed").to_string().contains("north"));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `crosspoint agent --listen`: a program as a service. Callers of four contracts give it work without a server.
 //!
-//! Doors, answers that are kept, tokens and stopping are those of an agent that is a function (`crosspoint-agent`). A
-//! program does the work. What a server would watch over is watched here: how long a program may take, be silent, and
-//! print.
+//! Doors, answers that are kept, tokens and stopping are those of an agent that is a function (`crosspoint-agent`);
+//! here a program does the work. What a server would watch over is watched here: how long a program may take, be
+//! silent, wait for a person, and print.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -17,11 +17,11 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::outcome::Text;
 use crosspoint_contracts::printed::TEXT_BYTES_MAX;
-use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_contracts::reply::{Failed, Question, Success};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::time::sleep_until;
+use tokio::time::{sleep, sleep_until};
 
 use super::arguments::Agent;
 use super::{DRAIN, say};
@@ -36,6 +36,9 @@ const DIRECTORY: &str = "agents";
 
 /// How long a job may take in all if that is not said.
 const TOTAL: Duration = Duration::from_secs(3_600);
+
+/// Longest time for which a program waits for the answer of a person.
+const ANSWER_TIME_MAX: Duration = Duration::from_hours(24);
 
 /// Longest time that killing a program takes after its grace.
 const KILL_TIME_MAX: Duration = Duration::from_secs(3);
@@ -164,6 +167,13 @@ async fn run_for(worker: Arc<Worker>, input: Bytes, context: Context) -> Result<
     result
 }
 
+/// What a program has used so far.
+struct Used {
+    /// Until when it may go on.
+    until: Instant,
+    printed_bytes: u64,
+}
+
 /// Why a program is being ended.
 enum Ending {
     /// Its caller no longer wants the work.
@@ -193,13 +203,13 @@ impl Worker {
             // The start may wait for programs of an earlier start.
             () = context.cancelled() => return Err(Failed::of(Failure::Cancelled, Dispatched::No)),
         };
-        let until = Instant::now() + self.total;
-        let (mut ending, mut printed_bytes) = (None, 0);
+        let mut used = Used { until: Instant::now() + self.total, printed_bytes: 0 };
+        let mut ending = None;
         loop {
             let quiet_until = self.silence.map(|silence| Instant::now() + silence);
             let next = tokio::select! {
                 next = running.next() => next,
-                why = self.hindered(context, until, quiet_until), if ending.is_none() => {
+                why = self.hindered(context, used.until, quiet_until), if ending.is_none() => {
                     ending = Some(why);
                     running.stop();
                     continue;
@@ -211,7 +221,7 @@ impl Worker {
                 // What the program says while it is being ended is dropped, but must be read so that it can end.
                 (Next::Event(_), Some(why)) => ending = Some(why),
                 (Next::Event(event), None) => {
-                    ending = self.hear(event, &mut running, context, &mut printed_bytes).await;
+                    ending = self.hear(event, &mut running, context, &mut used).await;
                     if ending.is_some() {
                         running.stop();
                     }
@@ -241,13 +251,13 @@ impl Worker {
         event: ProgramEvent,
         running: &mut Running,
         context: &Context,
-        printed_bytes: &mut u64,
+        used: &mut Used,
     ) -> Option<Ending> {
         match event {
             ProgramEvent::Output(block) => {
-                *printed_bytes += block.len() as u64;
+                used.printed_bytes += block.len() as u64;
                 let is_taken =
-                    *printed_bytes <= self.output_bytes_max && context.output().write_all(&block).await.is_ok();
+                    used.printed_bytes <= self.output_bytes_max && context.output().write_all(&block).await.is_ok();
                 (!is_taken).then(|| Ending::Over(printed_too_much(self.output_bytes_max)))
             }
             ProgramEvent::Progress { percent, step } => {
@@ -260,19 +270,29 @@ impl Worker {
                 None
             }
             ProgramEvent::Ask(question) => {
-                // A program that ends while a person thinks needs no answer.
-                tokio::select! {
-                    answer = context.answered(question) => match answer {
-                        Some(answer) => {
-                            running.answer(answer);
-                            None
-                        }
-                        None => Some(Ending::Unwanted),
-                    },
-                    () = running.ended() => None,
-                }
+                let began = Instant::now();
+                let ending = ask(question, running, context).await;
+                // The time of a person is not the program's.
+                used.until += began.elapsed();
+                ending
             }
         }
+    }
+}
+
+/// Passes on a question, and its answer. Returns why the program is to be ended, if it is.
+async fn ask(question: Question, running: &mut Running, context: &Context) -> Option<Ending> {
+    tokio::select! {
+        answer = context.answered(question) => match answer {
+            Some(answer) => {
+                running.answer(answer);
+                None
+            }
+            None => Some(Ending::Unwanted),
+        },
+        // A program that ends while a person thinks needs no answer.
+        () = running.ended() => None,
+        () = sleep(ANSWER_TIME_MAX) => Some(Ending::Over(too_long("waited for an answer for", ANSWER_TIME_MAX))),
     }
 }
 

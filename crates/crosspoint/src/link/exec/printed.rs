@@ -66,9 +66,25 @@ impl Printed<'_> {
             Ok(_) => of_answer(speech, &answer),
             // The exit code says no more than that it failed, so the document may say why.
             Err(failed) if failed.failure == Failure::AgentFailed => of_failed(speech, &answer, failed),
-            Err(failed) => Verdict { result: Err(failed), violations: Vec::new() },
+            Err(failed) => {
+                let given = given(speech, &answer).or(failed.given);
+                Verdict { result: Err(Failed { given, ..failed }), violations: Vec::new() }
+            }
         }
     }
+}
+
+/// Returns what a program gave whose end says why it failed. It is kept (ALL-11).
+fn given(speech: &Speech, answer: &Bytes) -> Option<Box<Given>> {
+    let Ok((meaning, _)) = read(speech, answer) else { return words(answer) };
+    let given = match meaning {
+        Meaning::Ended(Ok(Success { outputs, text, whole_bytes, artifacts, .. })) => {
+            Given { outputs, text, whole_bytes, artifacts }.if_any()
+        }
+        Meaning::Ended(Err(said)) => said.given,
+        Meaning::Queued | Meaning::Running(_) | Meaning::Waiting(_) => None,
+    };
+    given.or_else(|| words(answer))
 }
 
 /// Judges the answer of a program that ended well.

@@ -104,6 +104,7 @@ fn an_exit_code_counts_beside_the_envelope() {
         prints("denied", &output(true, "Done.", "proceed").to_string(), "echo 'disk full' >&2; exit 3", ""),
         prints("plain", "half an answer", "echo 'disk full' >&2; exit 3", ""),
         prints("later", &output(false, "Busy.", "retry").to_string(), "exit 75", ""),
+        prints("half", "half an answer", "exit 75", ""),
         prints("signal", "", "kill -9 $$", ""),
     ];
     let server = Server::configured(&agents.concat());
@@ -125,6 +126,9 @@ fn an_exit_code_counts_beside_the_envelope() {
     assert_eq!(job["outcome"]["outputs"], "half an answer", "{job}");
     let (code, _, _, job) = failure("later");
     assert_eq!((code, &job["outcome"]["failure"]["repeat"]), (json!("resource_limit"), &json!("unknown")), "{job}");
+    assert!(job["outcome"]["outputs"].as_str().is_some_and(|given| given.contains("Busy.")), "{job}");
+    let (code, _, _, job) = failure("half");
+    assert_eq!((code, &job["outcome"]["outputs"]), (json!("resource_limit"), &json!("half an answer")), "{job}");
     assert_eq!(failure("signal").0, "agent_failed");
 }
 
