@@ -10,11 +10,12 @@ use crosspoint_contracts::outcome::Text;
 use crosspoint_contracts::reply::{Failed, Question, Success};
 use serde_json::json;
 
+use super::Worker;
 use super::held::JobSignals;
 use super::instructions::Given;
+use super::lines::say;
 use super::link::{Pause, Trouble};
 use super::reports::{Fate, Refusal};
-use super::{Worker, say};
 use crate::exec::{self, Next, ProgramEvent, Running};
 use crate::terminal::render;
 

@@ -23,8 +23,9 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, sleep_until};
 
+use super::DRAIN;
 use super::arguments::Agent;
-use super::{DRAIN, say};
+use super::lines::{self, say};
 use crate::Exit;
 use crate::config::Config;
 use crate::exec::{self, Given, Next, OrphanLock, Program, ProgramEvent, Running};
@@ -68,6 +69,7 @@ pub(super) fn run(arguments: &Agent, listen: &str, program: Program) -> Result<E
     });
     // Does not wait for threads that still read from programs that are dead.
     runtime.shutdown_background();
+    lines::flush();
     outcome
 }
 
@@ -303,6 +305,8 @@ fn given(input: Bytes, context: &Context) -> Given {
         request_id: context.request_id().to_owned(),
         work: context.work().to_owned(),
         attempt: 1,
+        // The agent and what watches over its programs may both have been killed.
+        may_be_haunted: true,
         output_offset: 0,
         traceparent: trace.header(),
         tracestate: trace.state().unwrap_or_default().to_owned(),
