@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::exchange::Place;
 use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::{Progress, Question};
 use crosspoint_contracts::request::{Door, NewJob};
@@ -272,6 +273,16 @@ impl Asked {
             memory_bytes: new.limits.memory_bytes,
             document: new.document,
             input: Body::trusted(input),
+        }
+    }
+}
+
+impl Asked {
+    /// Whether the caller has a way to answer a question: its contract has a home for one.
+    pub(crate) fn can_be_answered(&self) -> bool {
+        match self.door {
+            Door::Native => true,
+            Door::Contract(contract) => matches!(contract.exchange().question, Place::Home(_)),
         }
     }
 }

@@ -169,8 +169,8 @@ pub type Blocks<'t> = Vec<(String, &'t str)>;
 /// How a text that is too long for one document goes to a caller that is sent several (MSG-9): in blocks, as the output
 /// of a step, and its end in the response.
 pub struct Pieces {
-    /// Cuts a text, after its first bytes that were sent before, into blocks. Returns `None` if the text is short enough
-    /// for the response.
+    /// Cuts a text, after its first bytes that were sent before, into blocks. Returns `None` if the text is short
+    /// enough for the response.
     pub split: fn(&str, usize) -> Option<Blocks<'_>>,
     /// Returns the place of a block of a text whose length is not known yet.
     pub place: fn(Range<usize>) -> String,

@@ -101,6 +101,19 @@ fn a_program_asks_and_leaves_its_place_to_another_meanwhile() {
 }
 
 #[test]
+fn a_program_finds_the_whole_document_in_a_file_of_its_own() {
+    let script = r#"echo "$CROSSPOINT_DOCUMENT" > where; stat -c %a "$CROSSPOINT_DOCUMENT" > mode
+        cat "$CROSSPOINT_DOCUMENT""#;
+    let service = Service::of(script, &[]);
+    let mut document: Value = serde_json::from_str(&envelope("help", &json!({"a": 1}))).expect("JSON");
+    document["prior_context"] = json!(["The build is green."]);
+    let output = service.post("/agents/helper/envelope", &document).json();
+    assert_eq!(output["x_crosspoint"]["outputs"], document, "{output}");
+    assert_eq!(service.file("mode"), "600\n");
+    assert!(!std::path::Path::new(service.file("where").trim()).exists(), "it is removed with the job");
+}
+
+#[test]
 fn the_time_of_a_person_is_not_the_programs() {
     let script =
         r#"echo '@crosspoint {"ask": {"prompt": "Which zone?"}}'; read -r input; read -r answer; echo "$answer""#;

@@ -4,6 +4,8 @@
 //! here a program does the work. What a server would watch over is watched here: how long a program may take, be
 //! silent, wait for a person, and print.
 
+mod document;
+
 use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -20,9 +22,10 @@ use crosspoint_contracts::printed::TEXT_BYTES_MAX;
 use crosspoint_contracts::reply::{Failed, Question, Success};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{sleep, sleep_until};
 
+use self::document::{Document, Documents};
 use super::DRAIN;
 use super::arguments::Agent;
 use super::lines::{self, say};
@@ -48,6 +51,9 @@ const KILL_TIME_MAX: Duration = Duration::from_secs(3);
 struct Worker {
     program: Arc<Program>,
     orphan_lock: OrphanLock,
+    /// Where the documents are, once there is one.
+    directory: PathBuf,
+    documents: OnceCell<Documents>,
     total: Duration,
     silence: Option<Duration>,
     output_bytes_max: u64,
@@ -57,12 +63,12 @@ pub(super) fn run(arguments: &Agent, listen: &str, program: Program) -> Result<E
     let _log = crate::log::start_own("crosspoint_agent")?;
     let directory = Config::load(&arguments.store.flags())?.data.join(DIRECTORY);
     let file = |kind: &str| file(&directory, &arguments.name, kind);
-    let (answers, lock) = (file("answers")?, file("programs")?);
+    let (answers, lock, documents) = (file("answers")?, file("programs")?, file("documents")?);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot begin")?;
     let outcome = runtime.block_on(async {
         let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
         made.with_context(|| format!("cannot make {}", directory.display()))?;
-        let worker = Arc::new(Worker::new(arguments, program, lock));
+        let worker = Arc::new(Worker::new(arguments, program, (lock, documents)));
         let service = service(arguments, &worker).answers(&answers);
         let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
         serve(arguments, listener, service).await
@@ -185,10 +191,12 @@ enum Ending {
 }
 
 impl Worker {
-    fn new(arguments: &Agent, program: Program, lock: PathBuf) -> Worker {
+    fn new(arguments: &Agent, program: Program, (lock, directory): (PathBuf, PathBuf)) -> Worker {
         Worker {
             program: Arc::new(Program { orphan_lock: Some(lock.clone()), ..program }),
             orphan_lock: OrphanLock::new(lock),
+            directory,
+            documents: OnceCell::new(),
             total: arguments.total_seconds.map_or(TOTAL, Duration::from_secs_f64),
             silence: arguments.silence_seconds.map(Duration::from_secs_f64),
             output_bytes_max: arguments.output_bytes.unwrap_or(u64::MAX).min(TEXT_BYTES_MAX as u64),
@@ -198,9 +206,11 @@ impl Worker {
     async fn run(&self, input: Bytes, context: &Context) -> Result<Success, Failed> {
         let starting = async {
             self.orphan_lock.clear().await.map_err(|_| unguarded())?;
-            exec::start(exec::within(&self.program, context.memory_bytes()), given(input, context)).await
+            let document = self.document(context).await.map_err(|_| unwritten())?;
+            let program = document.given_to(&exec::within(&self.program, context.memory_bytes()));
+            Ok::<_, Failed>((exec::start(program, given(input, context)).await?, document))
         };
-        let mut running = tokio::select! {
+        let (mut running, _document) = tokio::select! {
             started = starting => started?,
             // The start may wait for programs of an earlier start.
             () = context.cancelled() => return Err(Failed::of(Failure::Cancelled, Dispatched::No)),
@@ -230,6 +240,12 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Writes the caller's document for the program. The agent has its store by then, so no other has its files.
+    async fn document(&self, context: &Context) -> std::io::Result<Document> {
+        let documents = self.documents.get_or_try_init(|| Documents::open(self.directory.clone())).await?;
+        documents.write(context.id_and_trace().0, Bytes::copy_from_slice(context.document())).await
     }
 
     /// Waits until there is a reason to end the program.
@@ -286,11 +302,12 @@ impl Worker {
 async fn ask(question: Question, running: &mut Running, context: &Context) -> Option<Ending> {
     tokio::select! {
         answer = context.answered(question) => match answer {
-            Some(answer) => {
+            Ok(answer) => {
                 running.answer(answer);
                 None
             }
-            None => Some(Ending::Unwanted),
+            Err(_) if context.is_cancelled() => Some(Ending::Unwanted),
+            Err(failure) => Some(Ending::Over(failure.failed())),
         },
         // A program that ends while a person thinks needs no answer.
         () = running.ended() => None,
@@ -331,6 +348,11 @@ fn too_long(what: &str, limit: Duration) -> Failed {
 fn printed_too_much(limit: u64) -> Failed {
     let message = format!("The program printed more than {limit} bytes, and was ended.");
     Failed { repeat: Some(Repeat::Never), ..Failed::said(Failure::ResourceLimit, Dispatched::Yes, &message) }
+}
+
+fn unwritten() -> Failed {
+    let message = "Programs are not started: the document cannot be written to the data directory.";
+    Failed::said(Failure::Unavailable, Dispatched::No, message)
 }
 
 fn unguarded() -> Failed {
