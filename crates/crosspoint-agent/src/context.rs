@@ -22,6 +22,9 @@ use crate::places::Place;
 use crate::record::{Asked, Job};
 use crate::{Failure, Output};
 
+/// Namespace of the ids of jobs that are asked for again: that of nothing else.
+const SAME_JOBS: Uuid = Uuid::from_u128(0x5c1f_0d6a_2b7e_4f38_8f52_1c9a_7d03_e64b);
+
 /// The job that a handler works on; cloning shares it.
 ///
 /// ```
@@ -149,11 +152,13 @@ impl Context {
         self.0.asked.trace.as_deref().and_then(|trace| trace.lines().next())
     }
 
-    /// Returns the id of the job, and its own place in the trace.
+    /// Returns an id of the job that is the same when the same request comes again, also after a restart, and its own
+    /// place in the trace.
     #[doc(hidden)]
     pub fn id_and_trace(&self) -> (Uuid, Trace) {
         let asked = &self.0.asked;
-        (asked.id, Trace::of_attempt(asked.id, asked.trace.as_deref(), 1))
+        let id = asked.names.first().map_or(asked.id, |name| Uuid::new_v5(&SAME_JOBS, name.text().as_bytes()));
+        (id, Trace::of_attempt(asked.id, asked.trace.as_deref(), 1))
     }
 
     /// Returns how much memory a program that does the work may use, in bytes, if the caller says so.
@@ -338,13 +343,12 @@ impl Context {
         let number = self.0.questions.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         self.0.job.ask(question, number, &mut answers);
         let _open = Open { job: &self.0.job, number };
-        let asked = async {
-            tokio::select! {
-                answer = answers.recv() => answer,
-                () = self.cancelled() => None,
-            }
-        };
-        self.0.place.without(asked).await
+        // A job that is cancelled does not wait for a place.
+        tokio::select! {
+            biased;
+            () = self.cancelled() => None,
+            answer = self.0.place.without(answers.recv()) => answer,
+        }
     }
 
     /// Returns what was printed so far, as a JSON string, and forgets it.

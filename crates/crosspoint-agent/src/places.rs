@@ -1,6 +1,7 @@
 //! How many jobs are done at a time. A job that waits for a person does nothing, so another may be done meanwhile.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -52,13 +53,20 @@ impl Place {
         held.given_up += 1;
     }
 
-    /// Waits for a person, and leaves the place to another job meanwhile. If too many wait already, it keeps its place:
-    /// then no more work is begun than the agent has room for.
+    /// Waits for a person, and leaves the place to another job meanwhile. If too many wait already, it keeps its place
+    /// until fewer do: no more work is begun than the agent has room for.
     pub(crate) async fn without<T>(&self, waiting: impl Future<Output = T>) -> T {
-        let Ok(_permit) = self.places.waiting.clone().try_acquire_owned() else { return waiting.await };
+        let mut waiting = pin!(waiting);
+        let room = tokio::select! {
+            biased;
+            room = self.places.waiting.clone().acquire_owned() => room,
+            done = &mut waiting => return done,
+        };
         self.release();
         let mut left = Left { place: self, is_back: false };
         let done = waiting.await;
+        // The next that asks may wait now, and so leave its place to this one.
+        drop(room);
         self.take().await;
         left.is_back = true;
         done
@@ -141,5 +149,22 @@ mod tests {
         other.release();
         tokio::task::yield_now().await;
         assert_eq!(places.working.available_permits(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_job_that_is_answered_goes_on_though_another_asks_and_kept_its_place() {
+        let places = Places::new(1, 1);
+        let (first, second) = (places.place(), places.place());
+        first.take().await;
+        let (answer, answered) = tokio::sync::oneshot::channel::<()>();
+        let mut first_asks = Box::pin(first.without(answered));
+        assert!(first_asks.as_mut().now_or_never().is_none());
+        second.take().await;
+        let mut second_asks = Box::pin(second.without(pending::<()>()));
+        assert!(second_asks.as_mut().now_or_never().is_none(), "it keeps its place: one waits already");
+        drop(answer);
+        assert!(first_asks.as_mut().now_or_never().is_none());
+        assert!(second_asks.as_mut().now_or_never().is_none(), "now it waits, without its place");
+        assert!(first_asks.as_mut().now_or_never().is_some(), "and the first has it");
     }
 }

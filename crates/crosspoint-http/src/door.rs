@@ -22,6 +22,7 @@ use crosspoint_exchange::admission::{self, Admitted, Caller, Headers};
 use crosspoint_exchange::backend::{Backend, Followed};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::Snapshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::body::Received;
 use crate::request_log::About;
@@ -76,6 +77,12 @@ pub struct Asking {
 }
 
 impl<B: Backend> Doors<B> {
+    /// Returns what ends when followers of jobs are to be left alone: the server stops, and their jobs go on when it is
+    /// back; or it has given the jobs time to end.
+    pub(crate) fn leaving(&self) -> &CancellationToken {
+        if B::GOES_ON { self.site.stopping() } else { self.site.closing() }
+    }
+
     /// Makes a job of a request, or finds the job that it repeats. `asking` is what the query says.
     pub async fn admit(
         &self,

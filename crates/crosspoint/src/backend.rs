@@ -48,6 +48,7 @@ impl Backend for Orchestrator {
     type Room = TextRoom;
 
     const JOBS_AT: Option<&'static str> = Some("/api/v1/jobs");
+    const GOES_ON: bool = true;
 
     async fn submit(&self, caller: &Caller, new: NewJob) -> Result<Submitted<Tracked>, Unaccepted<Tracked>> {
         #[cfg(feature = "leaks")]

@@ -119,6 +119,8 @@ pub(crate) struct Given {
     pub(crate) request_id: String,
     pub(crate) work: String,
     pub(crate) attempt: u32,
+    /// Whether a program of an earlier attempt may still be there, which nothing watches over.
+    pub(crate) may_be_haunted: bool,
     /// How many bytes of output the attempt has already.
     pub(crate) output_offset: u64,
     /// The place of the attempt in a trace.

@@ -15,11 +15,11 @@ pub(crate) mod arguments;
 mod held;
 mod instructions;
 mod job;
+mod lines;
 mod link;
 mod reports;
 mod service;
 
-use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -74,6 +74,7 @@ pub(crate) fn run(arguments: &Agent) -> Result<Exit> {
     });
     // Does not wait for threads that still read from programs that are dead.
     runtime.shutdown_background();
+    lines::flush();
     outcome
 }
 
@@ -236,9 +237,4 @@ impl Worker {
         let (_, body) = self.held.listing(self.link.session());
         let _ = self.link.call(link::LOOK_PATH, body.into()).await;
     }
-}
-
-/// Prints one line for people. If stderr cannot be written, there is nowhere to report that.
-fn say(line: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{line}");
 }

@@ -74,7 +74,7 @@ pub(crate) struct Running {
 pub(crate) async fn start(program: Arc<Program>, given: Given) -> Result<Running, Failed> {
     let order = launch::order_of(&program, &given)?;
     let turn = JobLock::take(&given.job_id).await;
-    if given.attempt > 1 && leftovers(&given.job_id).await == Children::Some {
+    if given.may_be_haunted && leftovers(&given.job_id).await == Children::Some {
         return Err(find::haunted(&program));
     }
     let started = tokio::task::spawn_blocking(move || Started::new(&order, turn)).await;

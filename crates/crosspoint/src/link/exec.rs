@@ -194,6 +194,7 @@ async fn given(attempt: &Attempt, speech: Option<&Speech>) -> Result<Given, Fail
         request_id: request.request_id.to_string(),
         work: request.work.to_string(),
         attempt: attempt.number(),
+        may_be_haunted: attempt.number() > 1,
         output_offset: attempt.job().output_bytes,
         traceparent: trace.header(),
         tracestate: trace.state().unwrap_or_default().to_owned(),

@@ -115,14 +115,14 @@ impl<B: Backend> Telling<B> {
             if !out.is_empty() {
                 return Some(out.into());
             }
-            if self.doors.site.stopping().is_cancelled() {
+            if self.doors.leaving().is_cancelled() {
                 self.leave(&mut out);
             } else if Instant::now() >= until {
                 let _ = self.writer.comment(&mut out);
             } else {
                 now = tokio::select! {
                     now = self.run.job.moved(&now, until) => now,
-                    () = self.doors.site.stopping().cancelled() => self.run.job.now(),
+                    () = self.doors.leaving().cancelled() => self.run.job.now(),
                 };
             }
         }

@@ -102,7 +102,7 @@ impl<B: Backend> Following<B> {
     async fn next(&mut self) -> Option<Bytes> {
         let until = Instant::now() + KEEP_ALIVE_PERIOD;
         loop {
-            if self.shown.is_some_and(Shown::is_last) || self.doors.site.stopping().is_cancelled() {
+            if self.shown.is_some_and(Shown::is_last) || self.doors.leaving().is_cancelled() {
                 return None;
             }
             let now = self.task.now();
@@ -124,7 +124,7 @@ impl<B: Backend> Following<B> {
             let moved = self.task.moved(&now, until);
             tokio::select! {
                 _ = moved => {}
-                () = self.doors.site.stopping().cancelled() => return None,
+                () = self.doors.leaving().cancelled() => return None,
             }
         }
     }

@@ -10,11 +10,12 @@ use crosspoint_contracts::outcome::Text;
 use crosspoint_contracts::reply::{Failed, Question, Success};
 use serde_json::json;
 
+use super::Worker;
 use super::held::JobSignals;
 use super::instructions::Given;
+use super::lines::say;
 use super::link::{Pause, Trouble};
 use super::reports::{Fate, Refusal};
-use super::{Worker, say};
 use crate::exec::{self, Next, ProgramEvent, Running};
 use crate::terminal::render;
 
@@ -89,6 +90,7 @@ async fn work(worker: &Worker, given: &Given, signals: &mut JobSignals) -> Went 
         request_id: given.request_id.clone(),
         work: given.work.clone(),
         attempt: given.attempt,
+        may_be_haunted: given.attempt > 1,
         output_offset: given.output_offset,
         traceparent: given.traceparent.clone(),
         tracestate: given.tracestate.clone(),

@@ -5,8 +5,9 @@ use crosspoint_contracts::json::{Tape, Value};
 use reqwest::StatusCode;
 use tokio::sync::{mpsc, oneshot};
 
+use super::Worker;
+use super::lines::say;
 use super::link::{Pause, Trouble};
-use super::{Worker, say};
 use crate::client::Failed;
 
 /// Most reports in one call, and most bytes of them before no further report is added.

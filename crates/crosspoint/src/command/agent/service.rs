@@ -26,8 +26,9 @@ use tokio::sync::{OnceCell, oneshot};
 use tokio::time::{sleep, sleep_until};
 
 use self::document::{Document, Documents};
+use super::DRAIN;
 use super::arguments::Agent;
-use super::{DRAIN, say};
+use super::lines::{self, say};
 use crate::Exit;
 use crate::config::Config;
 use crate::exec::{self, Given, Next, OrphanLock, Program, ProgramEvent, Running};
@@ -74,6 +75,7 @@ pub(super) fn run(arguments: &Agent, listen: &str, program: Program) -> Result<E
     });
     // Does not wait for threads that still read from programs that are dead.
     runtime.shutdown_background();
+    lines::flush();
     outcome
 }
 
@@ -243,7 +245,7 @@ impl Worker {
     /// Writes the caller's document for the program. The agent has its store by then, so no other has its files.
     async fn document(&self, context: &Context) -> std::io::Result<Document> {
         let documents = self.documents.get_or_try_init(|| Documents::open(self.directory.clone())).await?;
-        documents.write(context.id_and_trace().0, Bytes::copy_from_slice(context.document())).await
+        documents.write(Bytes::copy_from_slice(context.document())).await
     }
 
     /// Waits until there is a reason to end the program.
@@ -319,6 +321,8 @@ fn given(input: Bytes, context: &Context) -> Given {
         request_id: context.request_id().to_owned(),
         work: context.work().to_owned(),
         attempt: 1,
+        // The agent and what watches over its programs may both have been killed.
+        may_be_haunted: true,
         output_offset: 0,
         traceparent: trace.header(),
         tracestate: trace.state().unwrap_or_default().to_owned(),

@@ -1,5 +1,7 @@
 //! How programs end that serve callers: cancelled, with their agent, and after Ctrl-C.
 
+use std::process::Command;
+
 use serde_json::json;
 
 use super::TASK;
@@ -95,4 +97,46 @@ fn a_second_ctrl_c_ends_programs_at_once() {
     service.signal("TERM");
     assert_eq!(service.wait().code(), Some(130));
     is_gone(&pid);
+}
+
+#[test]
+fn a_program_that_outlived_all_that_watched_over_it_is_gone_before_the_work_begins_again() {
+    let script = "echo $$ >> pids; if [ -e ran ]; then echo '{}'; else touch ran; sleep 600; fi";
+    let mut service = Service::of(script, &[]);
+    service.begin(TASK);
+    let pid = started(&service, 1);
+    let supervisor = parent_of(&pid);
+    // The supervisor cannot do anything any more when it learns that the agent is gone.
+    let signal = |name: &str| Command::new("kill").args(["-s", name, &supervisor]).status().expect("kill runs");
+    signal("STOP");
+    service.kill();
+    signal("KILL");
+    assert!(is_alive(&pid));
+    service.start();
+    let again = service.post("/tasks?wait=60", &json!({"id": TASK, "type": "help", "payload": {}})).json();
+    assert_eq!(again["status"], "completed", "{again}");
+    assert!(!is_alive(&pid), "the first one was gone before the second began");
+}
+
+fn parent_of(pid: &str) -> String {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+    let rest = stat.rsplit_once(") ").expect("it has a name").1;
+    rest.split(' ').nth(1).expect("it has a parent").to_owned()
+}
+
+#[test]
+fn callers_that_follow_a_run_are_told_its_end_when_the_agent_stops() {
+    let mut service = Service::of("echo $$ >> pids; until [ -e go ]; do sleep 0.02; done; echo '{\"done\": 1}'", &[]);
+    let address = service.address();
+    let caller = std::thread::spawn(move || {
+        let body = json!({"request_id": "r-1", "task_type": "help", "inputs": {}}).to_string();
+        crate::support::server::exchange(address, "POST", "/agents/run/stream", &[], body.as_bytes())
+    });
+    started(&service, 1);
+    service.signal("TERM");
+    until("it leaves", || service.said().contains("leaving").then_some(()));
+    std::fs::write(service.directory().join("go"), "").expect("it can be written");
+    assert_eq!(service.wait().code(), Some(0));
+    let stream = caller.join().expect("it ends").expect("there is an answer").text();
+    assert!(stream.contains("event: final") && stream.contains("{\"done\": 1}"), "{stream}");
 }
