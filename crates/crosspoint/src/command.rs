@@ -76,7 +76,7 @@ impl Command {
 #[derive(Subcommand)]
 pub(crate) enum Command {
     Serve(serve::Serve),
-    Agent(agent::arguments::Agent),
+    Agent(Box<agent::arguments::Agent>),
     Submit(submit::Submit),
     Jobs(jobs::arguments::Jobs),
     Agents(agents::Agents),

@@ -104,13 +104,20 @@ fn a_program_asks_and_leaves_its_place_to_another_meanwhile() {
 fn a_program_finds_the_whole_document_in_a_file_of_its_own() {
     let script = r#"echo "$CROSSPOINT_DOCUMENT" > where; stat -c %a "$CROSSPOINT_DOCUMENT" > mode
         cat "$CROSSPOINT_DOCUMENT""#;
-    let service = Service::of(script, &[]);
+    let mut service = Service::of(script, &[]);
     let mut document: Value = serde_json::from_str(&envelope("help", &json!({"a": 1}))).expect("JSON");
     document["prior_context"] = json!(["The build is green."]);
     let output = service.post("/agents/helper/envelope", &document).json();
     assert_eq!(output["x_crosspoint"]["outputs"], document, "{output}");
     assert_eq!(service.file("mode"), "600\n");
-    assert!(!std::path::Path::new(service.file("where").trim()).exists(), "it is removed with the job");
+    let path = std::path::PathBuf::from(service.file("where").trim());
+    assert!(!path.exists(), "it is removed with the job");
+    // A job that is killed with its agent leaves one.
+    service.kill();
+    std::fs::write(&path, "left").expect("it can be written");
+    service.start();
+    service.run("r-1", &json!({}));
+    assert!(!path.exists(), "it is removed before the first program");
 }
 
 #[test]

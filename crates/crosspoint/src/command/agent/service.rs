@@ -245,7 +245,7 @@ impl Worker {
     /// Writes the caller's document for the program. The agent has its store by then, so no other has its files.
     async fn document(&self, context: &Context) -> std::io::Result<Document> {
         let documents = self.documents.get_or_try_init(|| Documents::open(self.directory.clone())).await?;
-        documents.write(context.id_and_trace().0, Bytes::copy_from_slice(context.document())).await
+        documents.write(Bytes::copy_from_slice(context.document())).await
     }
 
     /// Waits until there is a reason to end the program.

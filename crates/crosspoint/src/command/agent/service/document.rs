@@ -41,9 +41,10 @@ impl Documents {
         made.await?
     }
 
-    /// Writes the document of a job.
-    pub(super) async fn write(&self, id: Uuid, document: Bytes) -> io::Result<Document> {
-        let path = self.directory.join(format!("{id}.json"));
+    /// Writes the document of a job. The same work may be begun again while its file is still there, so files have ids
+    /// of their own.
+    pub(super) async fn write(&self, document: Bytes) -> io::Result<Document> {
+        let path = self.directory.join(format!("{}.json", Uuid::new_v4()));
         let written = tokio::task::spawn_blocking(move || {
             let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             let kept = Document { path };
