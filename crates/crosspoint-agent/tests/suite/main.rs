@@ -3,8 +3,10 @@
 mod support;
 
 mod answers;
+mod disk;
 mod handlers;
 mod process;
+mod repeats;
 mod repo;
 mod serving;
 mod stopping;
