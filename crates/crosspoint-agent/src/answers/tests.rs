@@ -35,7 +35,7 @@ fn lines_without_the_job_are_read() {
     let line = line("c\ntask\nt-1".escape_default().to_string().as_str(), Time(7));
     let kept = Line::read(&line).expect("it is a line").into_kept();
     assert_eq!((kept.at, kept.started_at()), (Time(7), Some(Time(7))));
-    assert_eq!(kept.outcome.outputs.as_ref().map(|outputs| outputs.get()), Some(r#"{"a":1}"#));
+    assert_eq!(kept.outcome.outputs.as_ref().map(crosspoint_contracts::content::Body::get), Some(r#"{"a":1}"#));
     assert!(kept.asked().is_none(), "what the job was is not known");
 }
 
