@@ -25,7 +25,7 @@ use crate::same::Likeness;
 const BROUGHT_MAX: usize = 64;
 
 /// What was asked for. It never changes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) id: Uuid,
     pub(crate) door: Door,
@@ -76,6 +76,8 @@ pub(crate) enum Phase {
     Ended {
         at: Time,
         outcome: Arc<Outcome>,
+        /// Whether the same request gets this outcome. Else it is done again.
+        is_kept: bool,
     },
 }
 
@@ -162,7 +164,7 @@ impl Job {
 
     /// Whether the job has failed so that the same request is done again.
     pub(crate) fn is_done_again(&self) -> bool {
-        matches!(&self.now().phase, Phase::Ended { outcome, .. } if !crate::doing::is_kept(outcome))
+        matches!(self.now().phase, Phase::Ended { is_kept: false, .. })
     }
 
     /// Asks this question. Answers to an earlier question that was given up are forgotten.
@@ -303,7 +305,7 @@ impl Record {
                 Phase::Queued => State::Queued,
                 Phase::Running => State::Running,
                 Phase::Waiting { question, number } => State::Waiting { question, number: (1, *number) },
-                Phase::Ended { at, outcome } => State::Ended(Ended { at: *at, outcome, is_unjudged: false }),
+                Phase::Ended { at, outcome, .. } => State::Ended(Ended { at: *at, outcome, is_unjudged: false }),
             },
             progress: self.progress.as_ref(),
             began: None,
