@@ -68,6 +68,11 @@ impl Reports {
         Reports { to, desk, told: Arc::default() }
     }
 
+    /// Returns the orchestrator that is told, if there is one.
+    pub(crate) fn orchestrator(&self) -> Option<&Orchestrator> {
+        self.to.as_deref()
+    }
+
     /// Begins to tell of a job, unless it is being told of.
     pub(crate) fn tell(&self, work: &Admitted<Job>) {
         let Some(orchestrator) = self.to.clone() else { return };
@@ -84,9 +89,7 @@ impl Reports {
             lock(&told, &|told| told.remove(&id));
         });
     }
-}
 
-impl Reports {
     /// Waits until no job is being told of.
     pub(crate) async fn all_told(&self) {
         while !self.told.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {

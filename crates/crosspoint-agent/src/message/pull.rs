@@ -20,7 +20,6 @@ use uuid::Uuid;
 
 use super::Reports;
 use super::telling::Orchestrator;
-use crate::desk::Desk;
 
 /// How long the orchestrator may keep a poll, in seconds.
 const WAIT_SECONDS: u32 = 20;
@@ -43,16 +42,17 @@ pub(crate) struct Registering {
     pub(crate) concurrency: usize,
 }
 
-/// Registers and works until it is dropped.
-pub(crate) async fn run(orchestrator: Arc<Orchestrator>, desk: Desk, own: Registering, reports: Reports) {
+/// Registers and works until it is dropped, if there is an orchestrator.
+pub(crate) async fn run(own: &Registering, reports: &Reports) {
+    let Some(orchestrator) = reports.orchestrator() else { return };
     let mut pause = PAUSE_FIRST;
     loop {
-        match register(&orchestrator, &own).await {
+        match register(orchestrator, own).await {
             Ok(beat) => {
                 pause = PAUSE_FIRST;
                 tokio::select! {
-                    () = work(&orchestrator, &desk, &own, &reports) => {}
-                    () = beat_on(&orchestrator, &own, beat) => {}
+                    () = work(orchestrator, own, reports) => {}
+                    () = beat_on(orchestrator, own, beat) => {}
                 }
             }
             Err(why) => tracing::warn!(agent = %own.name, why, "the orchestrator did not take the registration"),
@@ -97,7 +97,7 @@ async fn beat_on(orchestrator: &Orchestrator, own: &Registering, period: Duratio
 }
 
 /// Asks for messages and does what they say, until the orchestrator no longer knows the agent.
-async fn work(orchestrator: &Orchestrator, desk: &Desk, own: &Registering, reports: &Reports) {
+async fn work(orchestrator: &Orchestrator, own: &Registering, reports: &Reports) {
     let (mut acks, mut pause) = (Vec::new(), PAUSE_FIRST);
     loop {
         let name: String = url::form_urlencoded::byte_serialize(own.name.as_bytes()).collect();
@@ -124,13 +124,14 @@ async fn work(orchestrator: &Orchestrator, desk: &Desk, own: &Registering, repor
         acks.clear();
         for message in messages(&body) {
             acks.extend(id_of(&message));
-            take(message, orchestrator, desk, reports).await;
+            take(message, orchestrator, reports).await;
         }
     }
 }
 
 /// Does what one message says.
-async fn take(message: Bytes, orchestrator: &Orchestrator, desk: &Desk, reports: &Reports) {
+async fn take(message: Bytes, orchestrator: &Orchestrator, reports: &Reports) {
+    let desk = &reports.desk;
     if let Some(cancel) = Cancel::read(&message) {
         for id in cancel.request_id.iter().chain(&cancel.task_id) {
             if let Ok(Some(job)) = desk.find(Door::Contract(Contract::Message), &Caller::everyone(), id).await {
