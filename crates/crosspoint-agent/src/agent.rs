@@ -157,7 +157,8 @@ impl Agent {
     }
 
     /// Says of which type the agent is in the message contract, such as `infra`. Without it the agent takes work that
-    /// is addressed to any type.
+    /// is addressed to any type. An orchestrator that it pulls from asks for a type: there it is `code` if none is said,
+    /// and gets work that is addressed to `code` or to no type.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }

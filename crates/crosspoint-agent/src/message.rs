@@ -4,6 +4,7 @@
 //! `work_status`; how it goes on is told to the orchestrator if its address is known, and the same request again gets
 //! the outcome in any case.
 
+mod poll;
 pub(crate) mod pull;
 pub(crate) mod telling;
 

@@ -3,6 +3,7 @@
 
 use std::time::{Duration, Instant};
 
+use axum::http::StatusCode;
 use bytes::Bytes;
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::message::chunk::BLOCK_BYTES_MAX;
@@ -29,6 +30,9 @@ const PAUSE_BETWEEN: Duration = Duration::from_millis(200);
 /// Pauses between attempts to tell an outcome: the first, and the longest.
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
+
+/// Longest time for one message and its answer.
+const POST_TIME_MAX: Duration = Duration::from_secs(30);
 
 /// Longest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
@@ -57,17 +61,29 @@ impl Orchestrator {
 
     /// Posts a message.
     pub(crate) async fn post(&self, message: Bytes, trace: &Trace) -> Posted {
-        let answer = match self.http.post(&self.messages, message, trace, Media::Json).await {
-            Ok(answer) => answer,
-            Err(_) => return Posted::Lost,
-        };
-        let status = answer.status;
-        let body = answer.whole(ANSWER_BYTES_MAX).await.unwrap_or_default();
+        let Ok((status, body)) = self.post_to(&self.messages, message, trace).await else { return Posted::Lost };
         match status.as_u16() {
             200..=299 => Posted::Taken(body),
             429 | 500..=599 => Posted::Lost,
             _ => Posted::Refused,
         }
+    }
+
+    /// Posts a document, and returns the answer or why there is none.
+    pub(crate) async fn post_to(
+        &self,
+        endpoint: &Endpoint,
+        document: Bytes,
+        trace: &Trace,
+    ) -> Result<(StatusCode, Bytes), String> {
+        let posted = async {
+            let answer = self.http.post(endpoint, document, trace, Media::Json).await;
+            let answer = answer.map_err(|why| format!("{why:?}"))?;
+            let status = answer.status;
+            Ok((status, answer.whole(ANSWER_BYTES_MAX).await.unwrap_or_default()))
+        };
+        let answered = tokio::time::timeout(POST_TIME_MAX, posted).await;
+        answered.unwrap_or_else(|_| Err("it did not answer in time".to_owned()))
     }
 
     /// Tells how a job goes, until its outcome was taken.
