@@ -46,6 +46,9 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// Longest time that the last bytes of answers may take to leave.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
 
+/// Longest time for telling orchestrators of work that the agent stopped.
+const TOLD_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// Interval at which a stopping agent checks whether the last request has been answered.
 const IDLE_PERIOD: Duration = Duration::from_millis(5);
 
@@ -178,7 +181,8 @@ async fn pull_until(stopping: &CancellationToken, own: &Registering, reports: &R
     std::future::pending().await
 }
 
-/// Waits for the shutdown. Then new work is refused, and work under way has some time to end and to be answered.
+/// Waits for the shutdown. Then new work is refused, and work under way has some time to end, to be answered and to be
+/// told.
 async fn wind_down(
     site: &Site,
     desk: &Desk,
@@ -187,17 +191,21 @@ async fn wind_down(
 ) {
     shutdown.await;
     site.stopping().cancel();
-    let answered = async {
-        desk.idle().await;
+    let told = async || {
         for reports in &reports {
             reports.all_told().await;
         }
+    };
+    let answered = async {
+        desk.idle().await;
+        told().await;
         while site.is_answering() {
             tokio::time::sleep(IDLE_PERIOD).await;
         }
     };
     if tokio::time::timeout(drain, answered).await.is_err() {
         desk.stop().await;
+        let _ = tokio::time::timeout(TOLD_TIME_MAX, told()).await;
     }
 }
 

@@ -10,3 +10,4 @@ mod pulling;
 mod repo;
 mod serving;
 mod stopping;
+mod telling;
