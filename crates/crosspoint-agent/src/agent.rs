@@ -12,7 +12,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use crosspoint_contracts::reply::{Failed, Success};
 use tokio::net::TcpListener;
-use url::Url;
 
 use crate::answers::{Answers, Keep};
 use crate::desk::{Desk, Work};
@@ -158,7 +157,8 @@ impl Agent {
     }
 
     /// Says of which type the agent is in the message contract, such as `infra`. Without it the agent takes work that
-    /// is addressed to any type.
+    /// is addressed to any type. An orchestrator that it pulls from asks for a type: there it is `code` if none is said,
+    /// and gets work that is addressed to `code` or to no type.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -254,7 +254,8 @@ impl Agent {
 
     /// Serves the agent until `shutdown` completes: in the run contract at `/agents/run/*`, in the task contract at
     /// `/tasks`, in the message contract at `/api/agent/message`, and in the workflow contract at
-    /// `/agents/NAME/envelope`. Then work under way has some time to end.
+    /// `/agents/NAME/envelope`. If the agent is [connected](Agent::connect) to an orchestrator, it also pulls work from
+    /// there. Then work under way has some time to end.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -276,12 +277,12 @@ impl Agent {
     /// token.
     pub async fn serve(mut self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         let serving = std::mem::take(&mut self.serving);
-        let (desk, token, _) = self.open()?;
-        serve::run(listener, desk, (serving, token), shutdown).await
+        let (desk, token, own) = self.open()?;
+        serve::run(listener, (desk, own), (serving, token), shutdown).await
     }
 
-    /// Pulls work of the message contract from this orchestrator until `shutdown` completes. The agent needs no address
-    /// of its own. Then work under way has some time to end.
+    /// Pulls work of the message contract from the orchestrator of [`Agent::connect`] until `shutdown` completes, and
+    /// serves no address of its own. Then work under way has some time to end.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -289,21 +290,20 @@ impl Agent {
     /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
     /// # #[tokio::main]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let orchestrator = "http://127.0.0.1:7420".parse()?;
     /// let stop = crosspoint_agent::interrupted();
     /// # let stop = async { drop(stop) };
-    /// Agent::new("echo").on("echo", echo).forgetful().connect(orchestrator, stop).await?;
+    /// let agent = Agent::new("echo").on("echo", echo).connect("http://127.0.0.1:7420".parse()?);
+    /// agent.forgetful().pull(stop).await?;
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// Fails if the store of answers or the token cannot be read.
-    pub async fn connect(self, orchestrator: Url, shutdown: impl Future<Output = ()>) -> io::Result<()> {
-        let drain = self.serving.drain;
+    /// Fails if the agent is connected to no orchestrator, or if the store of answers or the token cannot be read.
+    pub async fn pull(mut self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
+        let serving = std::mem::take(&mut self.serving);
         let (desk, token, own) = self.open()?;
-        serve::pull(&orchestrator, desk, (token.as_ref(), drain), own, shutdown).await;
-        Ok(())
+        serve::pull((desk, own), (serving, token), shutdown).await
     }
 
     /// Opens what the agent needs of the disk.

@@ -4,6 +4,7 @@
 //! `work_status`; how it goes on is told to the orchestrator if its address is known, and the same request again gets
 //! the outcome in any case.
 
+mod poll;
 pub(crate) mod pull;
 pub(crate) mod telling;
 
@@ -68,6 +69,11 @@ impl Reports {
         Reports { to, desk, told: Arc::default() }
     }
 
+    /// Returns the orchestrator that is told, if there is one.
+    pub(crate) fn orchestrator(&self) -> Option<&Orchestrator> {
+        self.to.as_deref()
+    }
+
     /// Begins to tell of a job, unless it is being told of.
     pub(crate) fn tell(&self, work: &Admitted<Job>) {
         let Some(orchestrator) = self.to.clone() else { return };
@@ -84,9 +90,7 @@ impl Reports {
             lock(&told, &|told| told.remove(&id));
         });
     }
-}
 
-impl Reports {
     /// Waits until no job is being told of.
     pub(crate) async fn all_told(&self) {
         while !self.told.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {

@@ -1,8 +1,10 @@
 //! The agent's own server: the doors of contracts, its health, and who may ask.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +25,7 @@ use crosspoint_http::socket::Listener;
 use crosspoint_http::{Refused, connection};
 use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::desk::Desk;
@@ -43,6 +46,9 @@ const DRAIN: Duration = Duration::from_secs(10);
 /// Longest time that the last bytes of answers may take to leave.
 const FLUSH_TIME_MAX: Duration = Duration::from_secs(1);
 
+/// Longest time for telling orchestrators of work that the agent stopped.
+const TOLD_TIME_MAX: Duration = Duration::from_secs(5);
+
 /// Interval at which a stopping agent checks whether the last request has been answered.
 const IDLE_PERIOD: Duration = Duration::from_millis(5);
 
@@ -52,7 +58,9 @@ pub(crate) struct Serving {
     /// The hosts by which callers know it, besides its address.
     pub(crate) names: Vec<String>,
     /// The orchestrator of the message contract that is told how work goes.
-    pub(crate) orchestrator: Option<Url>,
+    pub(crate) told: Option<Url>,
+    /// The orchestrator of the message contract from which work is pulled.
+    pub(crate) pulled: Option<Url>,
     /// Whether every machine that reaches it may give it work without a token.
     pub(crate) is_open_to_all: bool,
     /// How long work under way may go on when it stops.
@@ -64,7 +72,8 @@ impl Default for Serving {
         Serving {
             contracts: doors::DOORS.iter().map(|door| door.contract).collect(),
             names: Vec::new(),
-            orchestrator: None,
+            told: None,
+            pulled: None,
             is_open_to_all: false,
             drain: DRAIN,
         }
@@ -86,22 +95,16 @@ impl Token {
     }
 }
 
+/// Serves the doors, and pulls work beside them if the agent is connected, until `shutdown` completes.
 pub(crate) async fn run(
     listener: TcpListener,
-    desk: Desk,
+    (desk, own): (Desk, Registering),
     (serving, token): (Serving, Option<Token>),
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
-    let Serving { contracts, names, orchestrator, is_open_to_all, drain } = serving;
     let listen = listener.local_addr()?;
-    if token.is_none() && !is_open_to_all && !listen.ip().to_canonical().is_loopback() {
-        let why = format!("other machines reach {listen}, and no token is asked for");
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
-    }
-    if doors::doors(&contracts).next().is_none() {
-        let why = "an agent that is called in none of its contracts can be given no work";
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
-    }
+    may_serve(&serving, token.as_ref(), listen)?;
+    let Serving { contracts, names, told, pulled, drain, is_open_to_all: _ } = serving;
     let mut doors: Vec<_> = doors::doors(&contracts).map(|door| (door.place, door.contract)).collect();
     // The path of envelopes has the agent's name in it, which may be that of another door: it is looked at first.
     doors.reverse();
@@ -109,14 +112,20 @@ pub(crate) async fn run(
     let plan = Plan { limits: Limits::default(), routes: Vec::new(), ours, doors };
     let site = Site::new(plan);
     let doors = Doors { backend: desk.clone(), site: site.clone(), wait_max: WAIT_MAX, sync_wait: WAIT_MAX };
-    let orchestrator = orchestrator.map(|url| Arc::new(Orchestrator::at(&url, token.as_ref().map(|token| &*token.0))));
-    let messages = Messages { doors, reports: Reports::new(orchestrator, desk.clone()) };
+    let pushing = Reports::new(way_to(told.as_ref(), token.as_ref()), desk.clone());
+    // One orchestrator is told of a job once, however the job came.
+    let pulling = match told == pulled {
+        true => pushing.clone(),
+        false => Reports::new(way_to(pulled.as_ref(), token.as_ref()), desk.clone()),
+    };
+    let messages = Messages { doors, reports: pushing.clone() };
     let router = router(&messages, &contracts, token);
     let places = connection::Places::new(CONNECTIONS_MAX);
     let listener = Listener::Tcp(listener);
     tokio::select! {
         never = connection::accept(&listener, &site, &router, &places) => match never {},
-        () = wind_down(&site, &desk, drain, shutdown) => {}
+        never = pull_until(site.stopping(), &own, &pulling) => match never {},
+        () = wind_down(&site, &desk, (vec![pushing, pulling.clone()], drain), shutdown) => {}
     }
     drop(listener);
     site.closing().cancel();
@@ -125,42 +134,78 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// Pulls work until `shutdown` completes. Then what is under way has some time to end and to be told.
+/// Pulls work until `shutdown` completes, and serves no door.
 pub(crate) async fn pull(
-    orchestrator: &Url,
-    desk: Desk,
-    (token, drain): (Option<&Token>, Duration),
-    own: Registering,
+    (desk, own): (Desk, Registering),
+    (serving, token): (Serving, Option<Token>),
     shutdown: impl Future<Output = ()>,
-) {
-    let orchestrator = Arc::new(Orchestrator::at(orchestrator, token.map(|token| &*token.0)));
-    let reports = Reports::new(Some(orchestrator.clone()), desk.clone());
-    tokio::select! {
-        () = pull::run(orchestrator, desk.clone(), own, reports.clone()) => {}
-        () = shutdown => {}
+) -> io::Result<()> {
+    if serving.pulled.is_none() {
+        let why = "an agent that pulls work is connected to an orchestrator";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
-    let told = async {
-        desk.idle().await;
-        reports.all_told().await;
-    };
-    if tokio::time::timeout(drain, told).await.is_err() {
-        desk.stop().await;
+    let ours = Ours::new("", &[]);
+    let site = Site::new(Plan { limits: Limits::default(), routes: Vec::new(), ours, doors: Vec::new() });
+    let pulling = Reports::new(way_to(serving.pulled.as_ref(), token.as_ref()), desk.clone());
+    tokio::select! {
+        never = pull_until(site.stopping(), &own, &pulling) => match never {},
+        () = wind_down(&site, &desk, (vec![pulling.clone()], serving.drain), shutdown) => {}
     }
     desk.close().await;
+    Ok(())
 }
 
-/// Waits for the shutdown. Then new work is refused, and work under way has some time to end and to be answered.
-async fn wind_down(site: &Site, desk: &Desk, drain: Duration, shutdown: impl Future<Output = ()>) {
+/// Whether an agent may be served so: other machines do not reach it without a token, and it can be given work.
+fn may_serve(serving: &Serving, token: Option<&Token>, listen: SocketAddr) -> io::Result<()> {
+    if token.is_none() && !serving.is_open_to_all && !listen.ip().to_canonical().is_loopback() {
+        let why = format!("other machines reach {listen}, and no token is asked for");
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    }
+    if doors::doors(&serving.contracts).next().is_none() {
+        let why = "an agent that is called in none of its contracts can be given no work";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+    }
+    Ok(())
+}
+
+fn way_to(orchestrator: Option<&Url>, token: Option<&Token>) -> Option<Arc<Orchestrator>> {
+    orchestrator.map(|url| Arc::new(Orchestrator::at(url, token.map(|token| &*token.0))))
+}
+
+/// Pulls work until the agent stops, and then waits for its end.
+async fn pull_until(stopping: &CancellationToken, own: &Registering, reports: &Reports) -> Infallible {
+    tokio::select! {
+        () = pull::run(own, reports) => {}
+        () = stopping.cancelled() => {}
+    }
+    std::future::pending().await
+}
+
+/// Waits for the shutdown. Then new work is refused, and work under way has some time to end, to be answered and to be
+/// told.
+async fn wind_down(
+    site: &Site,
+    desk: &Desk,
+    (reports, drain): (Vec<Reports>, Duration),
+    shutdown: impl Future<Output = ()>,
+) {
     shutdown.await;
     site.stopping().cancel();
+    let told = async || {
+        for reports in &reports {
+            reports.all_told().await;
+        }
+    };
     let answered = async {
         desk.idle().await;
+        told().await;
         while site.is_answering() {
             tokio::time::sleep(IDLE_PERIOD).await;
         }
     };
     if tokio::time::timeout(drain, answered).await.is_err() {
         desk.stop().await;
+        let _ = tokio::time::timeout(TOLD_TIME_MAX, told()).await;
     }
 }
 

@@ -40,7 +40,25 @@ impl Agent {
     /// ```
     #[must_use]
     pub fn report_to(mut self, orchestrator: Url) -> Agent {
-        self.serving.orchestrator = Some(orchestrator);
+        self.serving.told = Some(orchestrator);
+        self
+    }
+
+    /// Connects the agent to this orchestrator of the message contract: it registers there, asks for work, and tells how
+    /// the work goes. [`Agent::serve`] does so beside its own address, [`Agent::pull`] without one.
+    ///
+    /// ```
+    /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
+    /// # use doc::*;
+    /// # async fn echo(input: Value, _: Context) -> Result<Value, Failure> { Ok(input) }
+    /// let orchestrator: Url = "http://127.0.0.1:7420".parse()?;
+    /// let agent = Agent::new("echo").on("echo", echo).connect(orchestrator);
+    /// # assert_eq!(called(agent.forgetful(), "echo", json!({"a": 1}))["outputs"], json!({"a": 1}));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn connect(mut self, orchestrator: Url) -> Agent {
+        self.serving.pulled = Some(orchestrator);
         self
     }
 

@@ -1,39 +1,43 @@
 //! Pulling work from an orchestrator of the message contract (MSG-11, MSG-12, MSG-14): the agent registers, asks for
 //! messages, and posts how its work goes. It needs no address of its own.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::StatusCode;
 use bytes::Bytes;
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::json::{Tape, Value, quoted};
 use crosspoint_contracts::message::{About, Cancel};
-use crosspoint_contracts::request::Door;
 use crosspoint_exchange::admission::{self, Caller, Headers};
-use crosspoint_exchange::backend::Backend;
 use crosspoint_exchange::refusal;
 use crosspoint_exchange::trace::Trace;
-use crosspoint_http::call::Media;
-use tokio::time::{Instant, sleep, sleep_until};
+use crosspoint_http::door::message;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use uuid::Uuid;
 
 use super::Reports;
+use super::poll::Poll;
 use super::telling::Orchestrator;
-use crate::desk::Desk;
 
-/// How long the orchestrator may keep a poll, in seconds.
-const WAIT_SECONDS: u32 = 20;
+/// How much longer than the orchestrator may keep a poll its answer is waited for, and how long its messages may take.
+const POLL_TIME_MORE: Duration = Duration::from_secs(10);
+const MESSAGES_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// Pause after a call that failed: the first, and the longest.
 const PAUSE_FIRST: Duration = Duration::from_millis(200);
 const PAUSE_MAX: Duration = Duration::from_secs(10);
 
+/// Shortest time between two polls without messages, for orchestrators that keep no poll waiting.
+const IDLE_PAUSE: Duration = Duration::from_secs(1);
+
 /// Longest answer to a poll, in bytes.
 const MESSAGES_BYTES_MAX: usize = 64 << 20;
 
-/// Time between two signs of life if the orchestrator does not say.
-const BEAT: Duration = Duration::from_secs(30);
+/// Most jobs at a time that can be registered.
+const CONCURRENCY_MAX: usize = 1_000;
 
 /// What an agent says of itself when it registers.
 pub(crate) struct Registering {
@@ -43,16 +47,19 @@ pub(crate) struct Registering {
     pub(crate) concurrency: usize,
 }
 
-/// Registers and works until it is dropped.
-pub(crate) async fn run(orchestrator: Arc<Orchestrator>, desk: Desk, own: Registering, reports: Reports) {
+/// Registers and works until it is dropped, if there is an orchestrator.
+pub(crate) async fn run(own: &Registering, reports: &Reports) {
+    let Some(orchestrator) = reports.orchestrator() else { return };
     let mut pause = PAUSE_FIRST;
     loop {
-        match register(&orchestrator, &own).await {
+        match register(orchestrator, own).await {
             Ok(beat) => {
-                pause = PAUSE_FIRST;
-                tokio::select! {
-                    () = work(&orchestrator, &desk, &own, &reports) => {}
-                    () = beat_on(&orchestrator, &own, beat) => {}
+                let has_polled = tokio::select! {
+                    has_polled = work(orchestrator, own, reports) => has_polled,
+                    never = beat_on(orchestrator, own, beat) => match never {},
+                };
+                if has_polled {
+                    pause = PAUSE_FIRST;
                 }
             }
             Err(why) => tracing::warn!(agent = %own.name, why, "the orchestrator did not take the registration"),
@@ -62,32 +69,30 @@ pub(crate) async fn run(orchestrator: Arc<Orchestrator>, desk: Desk, own: Regist
     }
 }
 
-/// Registers. Returns the time between two signs of life.
-async fn register(orchestrator: &Orchestrator, own: &Registering) -> Result<Duration, String> {
+/// Registers. Returns the time between two signs of life, if the orchestrator wants them (MSG-12).
+async fn register(orchestrator: &Orchestrator, own: &Registering) -> Result<Option<Duration>, String> {
     let works: Vec<String> = own.works.iter().map(|work| quoted(work)).collect();
     let registration = format!(
         r#"{{"agent_id":{},"agent_type":{},"supported_versions":["1.0"],"work_types":[{}],"concurrency":{}}}"#,
         quoted(&own.name),
         quoted(own.agent_type()),
         works.join(","),
-        own.concurrency
+        own.concurrency.min(CONCURRENCY_MAX)
     );
     let endpoint = orchestrator.http.endpoint("api/agent/register");
-    let answer = orchestrator.http.post(&endpoint, registration, &trace(), Media::Json).await;
-    let answer = answer.map_err(|why| format!("{why:?}"))?;
-    let status = answer.status;
-    let body = answer.whole(MESSAGES_BYTES_MAX).await.unwrap_or_default();
+    let (status, body) = orchestrator.post_to(&endpoint, registration.into(), &trace()).await?;
     if !status.is_success() {
         return Err(format!("status {status}"));
     }
     let tape = Tape::scan(&body).ok();
     let seconds = tape.as_ref().and_then(Tape::root).and_then(|root| root.get("heartbeat_seconds"));
     let seconds = seconds.and_then(|value| value.source().parse().ok()).filter(|seconds| *seconds > 0);
-    Ok(seconds.map_or(BEAT, Duration::from_secs))
+    Ok(seconds.map(Duration::from_secs))
 }
 
 /// Sends a sign of life as often as was asked for.
-async fn beat_on(orchestrator: &Orchestrator, own: &Registering, period: Duration) {
+async fn beat_on(orchestrator: &Orchestrator, own: &Registering, period: Option<Duration>) -> Infallible {
+    let Some(period) = period else { return std::future::pending().await };
     let mut next = Instant::now() + period;
     loop {
         sleep_until(next).await;
@@ -96,60 +101,84 @@ async fn beat_on(orchestrator: &Orchestrator, own: &Registering, period: Duratio
     }
 }
 
-/// Asks for messages and does what they say, until the orchestrator no longer knows the agent.
-async fn work(orchestrator: &Orchestrator, desk: &Desk, own: &Registering, reports: &Reports) {
-    let (mut acks, mut pause) = (Vec::new(), PAUSE_FIRST);
+/// Asks for messages and does what they say, until the orchestrator no longer knows the agent. Returns whether it ever
+/// answered.
+async fn work(orchestrator: &Orchestrator, own: &Registering, reports: &Reports) -> bool {
+    let (mut poll, mut pause, mut has_polled) = (Poll::new(&own.name, own.concurrency), PAUSE_FIRST, false);
     loop {
-        let name: String = url::form_urlencoded::byte_serialize(own.name.as_bytes()).collect();
-        let query = format!("agent={name}&wait={WAIT_SECONDS}&max={}&ack={}", own.concurrency, acks.join(","));
-        let endpoint = orchestrator.http.endpoint_with("api/agent/messages", &query);
-        let answer = orchestrator.http.get(&endpoint, &trace()).await;
-        let Ok(answer) = answer else {
-            sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
-            continue;
-        };
-        let status = answer.status;
-        let body = answer.whole(MESSAGES_BYTES_MAX).await.unwrap_or_default();
-        if status.is_client_error() && status.as_u16() != 429 {
-            tracing::warn!(agent = %own.name, status = status.as_u16(), "the orchestrator refused a poll");
-            return;
+        let asked_at = Instant::now();
+        match ask(orchestrator, &poll).await {
+            Polled::Messages(messages) => {
+                (pause, has_polled) = (PAUSE_FIRST, true);
+                poll.answered();
+                if messages.is_empty() && !poll.has_more_to_tell() {
+                    sleep_until(asked_at + IDLE_PAUSE).await;
+                }
+                for message in messages {
+                    if let Some(id) = id_of(&message) {
+                        poll.arrived(id);
+                    }
+                    take(message, orchestrator, reports).await;
+                }
+                continue;
+            }
+            Polled::Unread => poll.unread(),
+            Polled::Unanswered => {}
+            Polled::Refused(StatusCode::BAD_REQUEST) if poll.refused() => continue,
+            Polled::Refused(status) => {
+                tracing::warn!(agent = %own.name, status = status.as_u16(), "the orchestrator refused a poll");
+                return has_polled;
+            }
         }
-        if !status.is_success() {
-            sleep(pause).await;
-            pause = (pause * 2).min(PAUSE_MAX);
-            continue;
-        }
-        pause = PAUSE_FIRST;
-        acks.clear();
-        for message in messages(&body) {
-            acks.extend(id_of(&message));
-            take(message, orchestrator, desk, reports).await;
-        }
+        sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// What came of a poll.
+enum Polled {
+    Messages(Vec<Bytes>),
+    /// There was an answer, which is too long or did not arrive whole.
+    Unread,
+    /// There was no answer, or one that says that the orchestrator cannot answer now.
+    Unanswered,
+    Refused(StatusCode),
+}
+
+async fn ask(orchestrator: &Orchestrator, poll: &Poll) -> Polled {
+    let endpoint = orchestrator.http.endpoint_with("api/agent/messages", &poll.query());
+    let trace = trace();
+    let answer = timeout(poll.wait() + POLL_TIME_MORE, orchestrator.http.get(&endpoint, &trace)).await;
+    let Ok(Ok(answer)) = answer else { return Polled::Unanswered };
+    let status = answer.status;
+    let body = timeout(MESSAGES_TIME_MAX, answer.whole(MESSAGES_BYTES_MAX)).await;
+    match (status, body) {
+        (status, Ok(Ok(body))) if status.is_success() => Polled::Messages(messages(&body)),
+        (status, _) if status.is_success() => Polled::Unread,
+        (StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS, _) => Polled::Unanswered,
+        (status, _) if status.is_client_error() => Polled::Refused(status),
+        (_, _) => Polled::Unanswered,
     }
 }
 
 /// Does what one message says.
-async fn take(message: Bytes, orchestrator: &Orchestrator, desk: &Desk, reports: &Reports) {
-    if let Some(cancel) = Cancel::read(&message) {
-        for id in cancel.request_id.iter().chain(&cancel.task_id) {
-            if let Ok(Some(job)) = desk.find(Door::Contract(Contract::Message), &Caller::everyone(), id).await {
-                let _ = desk.cancel(&Caller::everyone(), &job).await;
-            }
-        }
+async fn take(sent: Bytes, orchestrator: &Orchestrator, reports: &Reports) {
+    if let Some(cancel) = Cancel::read(&sent) {
+        // The outcome is told like any other.
+        let _ = message::cancel_job(&reports.desk, &Caller::everyone(), &cancel).await;
         return;
     }
-    if About::of(&message).kind != Some(Kind::WorkRequest) {
+    if About::of(&sent).kind != Some(Kind::WorkRequest) {
         return;
     }
-    let read = admission::read(Contract::Message, &message, Headers::default());
+    let read = admission::read(Contract::Message, &sent, Headers::default());
     let admitted = match read {
-        Ok(reading) => admission::submit(desk, reading).await,
+        Ok(reading) => admission::submit(&reports.desk, reading).await,
         Err(refusal) => Err(refusal),
     };
     match admitted {
         Ok(work) => {
-            super::pass_on(&work.job, &message);
+            super::pass_on(&work.job, &sent);
             reports.tell(&work);
         }
         Err(refused) => {

@@ -1,8 +1,10 @@
 //! Telling an orchestrator of the message contract how a job goes: a `work_status` at every step, again every ten
 //! seconds (MSG-6.4), what it prints in blocks, and at the end the outcome, until it is taken.
 
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
+use axum::http::StatusCode;
 use bytes::Bytes;
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::message::chunk::BLOCK_BYTES_MAX;
@@ -13,6 +15,8 @@ use crosspoint_exchange::backend::{Backend, Followed};
 use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{AnswerRoom, Endpoint, Http, Media};
 use sha2::{Digest, Sha256};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
 use url::Url;
 
 use crate::Output;
@@ -30,6 +34,14 @@ const PAUSE_BETWEEN: Duration = Duration::from_millis(200);
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
+/// Longest time for which an outcome is told again, and most outcomes that wait for it. The answers to all requests are
+/// in the store, so an orchestrator that was away for longer loses nothing.
+const OUTCOME_TIME_MAX: Duration = Duration::from_secs(3_600);
+const WAITING_MAX: usize = 1_000;
+
+/// Longest time for one message and its answer.
+const POST_TIME_MAX: Duration = Duration::from_secs(30);
+
 /// Longest answer that is read, in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
@@ -40,6 +52,23 @@ const PATH: &str = "api/agent/message";
 pub(crate) struct Orchestrator {
     pub(crate) http: Http,
     messages: Endpoint,
+    /// Whether it has refused the agent's token, which is logged once.
+    is_shut_out: AtomicBool,
+    waiting: Waiting,
+}
+
+/// The outcomes that were lost on their way and wait to be told again.
+struct Waiting(Semaphore);
+
+impl Waiting {
+    fn new() -> Waiting {
+        Waiting(Semaphore::new(WAITING_MAX))
+    }
+
+    /// Takes a place among them, if there is one.
+    fn take(&self) -> Option<SemaphorePermit<'_>> {
+        self.0.try_acquire().ok()
+    }
 }
 
 impl Orchestrator {
@@ -52,22 +81,40 @@ impl Orchestrator {
         // Long answers are messages with work, of which few come at a time.
         let http = Http::new(&base, token, &AnswerRoom::new(256 << 20));
         let messages = http.endpoint(PATH);
-        Orchestrator { http, messages }
+        Orchestrator { http, messages, is_shut_out: AtomicBool::new(false), waiting: Waiting::new() }
     }
 
     /// Posts a message.
     pub(crate) async fn post(&self, message: Bytes, trace: &Trace) -> Posted {
-        let answer = match self.http.post(&self.messages, message, trace, Media::Json).await {
-            Ok(answer) => answer,
-            Err(_) => return Posted::Lost,
-        };
-        let status = answer.status;
-        let body = answer.whole(ANSWER_BYTES_MAX).await.unwrap_or_default();
+        let Ok((status, body)) = self.post_to(&self.messages, message, trace).await else { return Posted::Lost };
         match status.as_u16() {
             200..=299 => Posted::Taken(body),
-            429 | 500..=599 => Posted::Lost,
+            408 | 425 | 429 | 500..=599 => Posted::Lost,
+            status @ (401 | 403) => {
+                if !self.is_shut_out.swap(true, Ordering::Relaxed) {
+                    tracing::warn!(status, "the orchestrator does not take the agent's token: it is told of no work");
+                }
+                Posted::Refused
+            }
             _ => Posted::Refused,
         }
+    }
+
+    /// Posts a document, and returns the answer or why there is none.
+    pub(crate) async fn post_to(
+        &self,
+        endpoint: &Endpoint,
+        document: Bytes,
+        trace: &Trace,
+    ) -> Result<(StatusCode, Bytes), String> {
+        let posted = async {
+            let answer = self.http.post(endpoint, document, trace, Media::Json).await;
+            let answer = answer.map_err(|why| format!("{why:?}"))?;
+            let status = answer.status;
+            Ok((status, answer.whole(ANSWER_BYTES_MAX).await.unwrap_or_default()))
+        };
+        let answered = tokio::time::timeout(POST_TIME_MAX, posted).await;
+        answered.unwrap_or_else(|_| Err("it did not answer in time".to_owned()))
     }
 
     /// Tells how a job goes, until its outcome was taken.
@@ -92,7 +139,7 @@ impl Orchestrator {
                 }
             };
             tokio::select! {
-                then = job.moved(&now, status_due) => {
+                then = job.moved(&now, status_due.into_std()) => {
                     status_due = Instant::now();
                     now = then;
                 }
@@ -163,13 +210,29 @@ impl Telling<'_> {
                 None => vec![answer::document(&ended, Contract::Message, &self.beside).into()],
             }
         };
+        let give_up_at = Instant::now() + OUTCOME_TIME_MAX;
         for message in messages {
-            let mut pause = PAUSE_FIRST;
-            while matches!(self.to.post(message.clone(), &self.trace).await, Posted::Lost) {
-                tokio::time::sleep(pause).await;
-                pause = (pause * 2).min(PAUSE_MAX);
+            if !self.outcome_message(message, give_up_at).await {
+                // The same request again gets the answer.
+                tracing::warn!(job = %now.asked.id, "the orchestrator cannot be told how a job ended");
+                return;
             }
         }
+    }
+
+    /// Sends a message of an outcome, again and again if it is lost. Returns whether the orchestrator has decided about
+    /// it.
+    async fn outcome_message(&self, message: Bytes, give_up_at: Instant) -> bool {
+        let (mut pause, mut place) = (PAUSE_FIRST, None);
+        while matches!(self.to.post(message.clone(), &self.trace).await, Posted::Lost) {
+            place = place.or_else(|| self.to.waiting.take());
+            if place.is_none() || Instant::now() >= give_up_at {
+                return false;
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+        true
     }
 }
 
@@ -189,4 +252,18 @@ impl Sent {
 /// Whether an answer says that this work is no longer wanted (MSG-19).
 fn is_about(answer: &[u8], now: &Record) -> bool {
     Cancel::read(answer).is_some() && About::of(answer).ids.iter().any(|id| **id == *now.asked.request_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_outcomes_wait_as_there_are_places() {
+        let waiting = Waiting::new();
+        let mut places: Vec<_> = std::iter::from_fn(|| waiting.take()).take(2_000).collect();
+        assert_eq!(places.len(), 1_000);
+        places.pop();
+        assert!(waiting.take().is_some(), "a place that is left is taken again");
+    }
 }

@@ -1,5 +1,6 @@
 //! An agent as callers of each contract see it, over a real socket.
 
+mod orchestrator;
 mod support;
 
 mod answers;
@@ -7,8 +8,10 @@ mod asking;
 mod disk;
 mod handlers;
 mod process;
+mod pulling;
 mod repeats;
 mod repo;
 mod serving;
 mod stopping;
+mod telling;
 mod workflow;

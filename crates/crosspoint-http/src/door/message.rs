@@ -90,27 +90,13 @@ pub async fn answer_work<B: Backend>(doors: &Doors<B>, requested: &Requested<B>)
 }
 
 /// Cancels the work that a caller knows by these ids (MSG-19), and answers with what became of it. `None` if the caller
-/// has no such work. Work that goes on is also known by its task.
+/// has no such work.
 pub async fn cancel_work<B: Backend>(
     doors: &Doors<B>,
     caller: &Caller,
     cancel: &Cancel,
 ) -> Result<Option<Response>, Refusal> {
-    let mut found = None;
-    for id in cancel.request_id.iter().chain(&cancel.task_id) {
-        if found.is_none() {
-            found = doors.backend.find(DOOR, caller, id).await?;
-        }
-    }
-    let of_task = |id: &String| doors.backend.find_live(DOOR, caller, |job| job.echoes(Home::TaskId, id));
-    let Some(job) = found.or_else(|| cancel.task_id.as_ref().and_then(of_task)) else { return Ok(None) };
-    match doors.backend.cancel(caller, &job).await {
-        // Work that has ended stays as it is, and the answer says how it ended.
-        Ok(()) | Err(Denied::Ended(_)) => {}
-        Err(Denied::NotFound) => return Ok(None),
-        Err(Denied::Refused(refusal)) => return Err(refusal),
-        Err(Denied::NotWaiting(_) | Denied::WaitsForOperator) => return Err(Refusal::internal()),
-    }
+    let Some(job) = cancel_job(&doors.backend, caller, cancel).await? else { return Ok(None) };
     let Whole { now, room } = doors.backend.with_text(job.now()).await?;
     let shown = B::Job::snapshot(&now);
     let agent_type = sender(doors, &shown);
@@ -118,6 +104,26 @@ pub async fn cancel_work<B: Backend>(
     let mut response = response(StatusCode::OK, written(&shown, &Beside::default()));
     locate::<B>(&mut response, &shown);
     Ok(Some(held(response, room)))
+}
+
+/// Cancels the work that a caller knows by these ids (MSG-19), and returns it. Work that goes on is also known by its
+/// task.
+pub async fn cancel_job<B: Backend>(backend: &B, caller: &Caller, cancel: &Cancel) -> Result<Option<B::Job>, Refusal> {
+    let mut found = None;
+    for id in cancel.request_id.iter().chain(&cancel.task_id) {
+        if found.is_none() {
+            found = backend.find(DOOR, caller, id).await?;
+        }
+    }
+    let of_task = |id: &String| backend.find_live(DOOR, caller, |job| job.echoes(Home::TaskId, id));
+    let Some(job) = found.or_else(|| cancel.task_id.as_ref().and_then(of_task)) else { return Ok(None) };
+    match backend.cancel(caller, &job).await {
+        // Work that has ended stays as it is, and the answer says how it ended.
+        Ok(()) | Err(Denied::Ended(_)) => Ok(Some(job)),
+        Err(Denied::NotFound) => Ok(None),
+        Err(Denied::Refused(refusal)) => Err(refusal),
+        Err(Denied::NotWaiting(_) | Denied::WaitsForOperator) => Err(Refusal::internal()),
+    }
 }
 
 /// Returns the type of the agent, if the answer is from it (MSG-18.2).

@@ -33,7 +33,7 @@ fn main() -> io::Result<()> {
         ["pull", url, name, ledgers, answers, works @ ..] => {
             let url = url.parse().map_err(io::Error::other)?;
             let agent = counting(name, ledgers, answers, works);
-            runtime.block_on(agent.connect(url, std::future::pending()))
+            runtime.block_on(agent.connect(url).pull(std::future::pending()))
         }
         ["files", directory, ledger] => answer_files(Path::new(directory), Path::new(ledger)),
         _ => Err(io::Error::other("no such way to work")),

@@ -106,16 +106,33 @@ fn a_function_is_an_agent_of_a_server_in_every_contract() {
     assert_eq!(server.ended(&asked)["outcome"]["outputs"], json!({"zone": "north"}));
 }
 
-#[test]
-fn a_function_pulls_its_work_and_needs_no_address() {
-    let server = Server::start();
-    let url: Url = server.url().parse().expect("an address");
-    let _running = Running::start(|stopped| agent().agent_type("infra").connect(url, async { drop(stopped.await) }));
+/// Sends work that only an agent which pulls has, once one has registered.
+fn pulled_work_is_done(server: &Server) {
     let body = json!({"work": "pulled_sum", "input": {"of": [40, 2]}}).to_string();
     until("it has registered", || (server.post("/api/v1/jobs", &body).status == 202).then_some(()));
     let job = server.post("/api/v1/jobs?wait=60", &body).json();
     assert_eq!(job["state"], "completed", "{job}");
     assert!(job["outcome"].to_string().contains("42"), "{job}");
+}
+
+#[test]
+fn a_function_pulls_its_work_and_needs_no_address() {
+    let server = Server::start();
+    let url: Url = server.url().parse().expect("an address");
+    let pulling = agent().agent_type("infra").connect(url);
+    let _running = Running::start(|stopped| pulling.pull(async { drop(stopped.await) }));
+    pulled_work_is_done(&server);
+}
+
+#[test]
+fn a_function_that_is_served_pulls_work_too() {
+    let server = Server::start();
+    let url: Url = server.url().parse().expect("an address");
+    let (address, _running) = serve(agent().connect(url));
+    pulled_work_is_done(&server);
+    let run = json!({"request_id": "r-1", "task_type": "run_sum", "inputs": {"of": [40, 2]}}).to_string();
+    let run = exchange(address, "POST", "/agents/run/sync", &[], run.as_bytes()).expect("it answers");
+    assert_eq!(run.json()["outputs"], json!({"sum": 42}), "{run:?}");
 }
 
 async fn echo(input: Value, context: Context) -> Result<Value, Failure> {

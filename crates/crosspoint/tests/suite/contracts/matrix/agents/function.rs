@@ -153,7 +153,7 @@ impl Agents {
         let name = name(Kind::Function(Way::Pulled), door, purpose);
         let agent = self.agent(&name).forgetful().on(&name, self.function(None).handler());
         let server = self.server();
-        self.runtime().spawn(async move { agent.connect(server, std::future::pending()).await.expect("it asks") });
+        self.runtime().spawn(async move { agent.connect(server).pull(std::future::pending()).await.expect("it asks") });
     }
 
     /// Begins the life of an agent that dies, in a runtime of its own.
@@ -176,7 +176,7 @@ impl Agents {
                 let has_died = runtime.block_on(async {
                     let serving = async {
                         if way == Way::Pulled {
-                            return agent.connect(server, std::future::pending()).await;
+                            return agent.connect(server).pull(std::future::pending()).await;
                         }
                         let listener = tokio::net::TcpListener::from_std(listener).expect("it is in the runtime");
                         agent.serve(listener, std::future::pending()).await
