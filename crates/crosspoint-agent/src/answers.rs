@@ -7,21 +7,24 @@
 mod file;
 mod line;
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+mod tests;
+
 use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use crosspoint_contracts::outcome::Outcome;
+use crosspoint_contracts::time::Time;
 use tokio::sync::oneshot;
 
-use self::file::AnswerFile;
 pub(crate) use self::file::Place;
+use self::file::{AnswerFile, Index};
 pub(crate) use self::line::Kept;
 use self::line::Line;
 use crate::desk::Name;
-use crate::record::Asked;
+use crate::record::{Asked, Record};
 
 /// How long answers are kept, and how many bytes of them.
 ///
@@ -52,7 +55,7 @@ impl Default for Keep {
 /// The store; cloning shares it.
 #[derive(Clone)]
 pub(crate) struct Answers {
-    index: Arc<Mutex<BTreeMap<Box<str>, Place>>>,
+    index: Arc<Mutex<Index>>,
     file: Arc<AnswerFile>,
     writer: std::sync::mpsc::Sender<Order>,
 }
@@ -64,12 +67,12 @@ enum Order {
     Close(oneshot::Sender<()>),
 }
 
-/// A line to be written, and who waits for it to be on disk.
+/// A line to be written, and who waits to be told whether it is on disk.
 struct Write {
     names: Vec<Box<str>>,
     line: Vec<u8>,
     is_undone: bool,
-    written: oneshot::Sender<()>,
+    written: oneshot::Sender<bool>,
 }
 
 impl Answers {
@@ -108,31 +111,34 @@ impl Answers {
     }
 
     /// Keeps an answer. When it returns, the answer is on disk, or it was logged that it is not.
-    pub(crate) async fn keep(&self, asked: &Asked, outcome: &Outcome) {
-        self.put(&asked.names, Line::ended(asked, outcome), false).await;
+    pub(crate) async fn keep(&self, job: &Record, at: Time, outcome: &Outcome) {
+        self.put(&job.asked, Line::ended(job, at, outcome), false).await;
     }
 
-    /// Notes that work was begun that must not be begun again.
-    pub(crate) async fn begin(&self, asked: &Asked) {
-        self.put(&asked.names, Line::begun(asked), false).await;
+    /// Notes that work is begun that must not be begun again. Returns whether that is on disk.
+    pub(crate) async fn begin(&self, job: &Record) -> bool {
+        self.put(&job.asked, Line::begun(job), false).await
     }
 
-    async fn put(&self, names: &[Name], line: Vec<u8>, is_undone: bool) {
-        if names.is_empty() {
-            return;
+    /// Writes a line, if the request has a name by which it could come again. Returns whether it is on disk.
+    async fn put(&self, asked: &Asked, line: Vec<u8>, is_undone: bool) -> bool {
+        if asked.names.is_empty() {
+            return true;
         }
-        let names = names.iter().map(|name| name.text().into()).collect();
+        let names = names(asked).map(|name| name.text().into()).collect();
         let (written, waits) = oneshot::channel();
-        // A thread that is gone has said so in the log.
-        if self.writer.send(Order::Write(Write { names, line, is_undone, written })).is_ok() {
-            let _ = waits.await;
+        let write = Write { names, line, is_undone, written };
+        if self.writer.send(Order::Write(write)).is_err() {
+            tracing::error!("the store of answers is closed; the same request would run again");
+            return false;
         }
+        waits.await.unwrap_or(false)
     }
 
     /// Forgets that work was begun: it was not done, and may be begun again.
     pub(crate) async fn undo(&self, asked: &Asked) {
         if asked.names.iter().any(|name| self.place(name).is_some()) {
-            self.put(&asked.names, Line::undone(asked), true).await;
+            self.put(asked, Line::undone(asked), true).await;
         }
     }
 
@@ -142,35 +148,54 @@ impl Answers {
     }
 
     /// Returns an answer; `None` if it cannot be read any more.
-    pub(crate) async fn read(&self, place: Place) -> Option<Kept> {
-        let file = self.file.clone();
-        let line = tokio::task::spawn_blocking(move || file.read(place)).await.ok()?;
-        match line {
-            Ok(line) => Line::read(&line).map(Line::into_kept),
-            Err(error) => {
-                tracing::error!(%error, "an answer cannot be read again");
-                None
+    pub(crate) async fn read(&self, name: &Name) -> Option<Kept> {
+        let (answers, name) = (self.clone(), name.clone());
+        tokio::task::spawn_blocking(move || answers.read_now(&name)).await.ok()?
+    }
+
+    fn read_now(&self, name: &Name) -> Option<Kept> {
+        let mut place = self.place(name)?;
+        loop {
+            let read = self.file.read(place);
+            let line = read.as_deref().ok().and_then(Line::read);
+            // The file may have been shortened since its place was looked up: then another line is there.
+            if let Some(line) = line.filter(|line| line.names().any(|held| held == name.text())) {
+                return Some(line.into_kept());
             }
+            let moved = self.place(name).filter(|now| *now != place);
+            let Some(now) = moved else {
+                let error = read.err();
+                tracing::error!(?error, "an answer cannot be read again");
+                return None;
+            };
+            place = now;
         }
     }
 }
 
+/// Returns all names of a request in the store: its own, and that of its job.
+fn names(asked: &Asked) -> impl Iterator<Item = Name> {
+    asked.names.iter().cloned().chain(std::iter::once(Name::of_job(asked.id)))
+}
+
 /// Writes what waits, with one sync.
-fn write(file: &AnswerFile, index: &Mutex<BTreeMap<Box<str>, Place>>, writes: Vec<Write>) {
+fn write(file: &AnswerFile, index: &Mutex<Index>, writes: Vec<Write>) {
     let lines: Vec<&[u8]> = writes.iter().map(|write| &*write.line).collect();
-    match file.append(&lines) {
+    let places = file.append(&lines);
+    match &places {
         Ok(places) => {
             let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
             for (write, place) in writes.iter().zip(places) {
-                file::note(&mut index, &write.names, place, write.is_undone);
-            }
-            if let Err(error) = file.shorten(&mut index, crate::clock::now()) {
-                tracing::warn!(%error, "the store of answers cannot be shortened");
+                file::note(&mut index, &write.names, *place, write.is_undone);
             }
         }
         Err(error) => tracing::error!(%error, "answers cannot be kept; the same requests would run again"),
     }
     for write in writes {
-        let _ = write.written.send(());
+        let _ = write.written.send(places.is_ok());
+    }
+    // Nothing waits for this but what is written next.
+    if let Err(error) = file.shorten(index, crate::clock::now()) {
+        tracing::warn!(%error, "the store of answers cannot be shortened");
     }
 }

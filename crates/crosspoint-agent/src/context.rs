@@ -330,15 +330,18 @@ impl Context {
         schema: Option<&serde_json::Value>,
     ) -> Result<A, Failure> {
         let question = serde_json::to_string(&Asking { prompt, schema })?;
-        let answer = self.answered(Question::read(Body::trusted(question))).await.ok_or_else(Failure::cancelled)?;
+        let answer = self.answered(Question::read(Body::trusted(question))).await?;
         serde_json::from_slice(answer.bytes())
             .map_err(|_| Failure::new("the answer has another type").code("INVALID_ANSWER"))
     }
 
-    /// Asks a person as [`Context::ask`] does, with a question that is written already. `None` if the caller no longer
-    /// wants the work.
+    /// Asks a person as [`Context::ask`] does, with a question that is written already.
     #[doc(hidden)]
-    pub async fn answered(&self, question: Question) -> Option<Body> {
+    pub async fn answered(&self, question: Question) -> Result<Body, Failure> {
+        if !self.0.asked.can_be_answered() {
+            let why = "callers of this contract cannot be asked; give the work as a task or as a message";
+            return Err(Failure::new(why).code("CANNOT_ASK"));
+        }
         let mut answers = self.0.answers.lock().await;
         let number = self.0.questions.fetch_add(1, Ordering::Relaxed).saturating_add(1);
         self.0.job.ask(question, number, &mut answers);
@@ -346,8 +349,8 @@ impl Context {
         // A job that is cancelled does not wait for a place.
         tokio::select! {
             biased;
-            () = self.cancelled() => None,
-            answer = self.0.place.without(answers.recv()) => answer,
+            () = self.cancelled() => Err(Failure::cancelled()),
+            answer = self.0.place.without(answers.recv()) => answer.ok_or_else(Failure::cancelled),
         }
     }
 

@@ -3,7 +3,14 @@
 //! A request that was seen before gets the job that it is about: the one under way, or the one that has ended (MSG-8).
 //! What has ended is in memory for a while, and in the store of answers for longer.
 
-use std::collections::{BTreeMap, VecDeque};
+mod jobs;
+mod name;
+mod working;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,27 +18,20 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crosspoint_contracts::content::{Block, Body};
-use crosspoint_contracts::outcome::Outcome;
-use crosspoint_contracts::request::{Door, Key, NewJob};
+use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::backend::{Agent, Backend, Denied, Followed, Submitted, Unaccepted, Whole};
-use crosspoint_exchange::refusal::{Limit, Refusal};
+use crosspoint_exchange::refusal::Refusal;
 use tokio::sync::Notify;
 use uuid::Uuid;
 
-use crate::answers::{Answers, Place};
+use self::jobs::Jobs;
+pub(crate) use self::name::Name;
+use crate::answers::{Answers, Kept, Place};
 use crate::handler::Boxed;
 use crate::places::Places;
 use crate::record::{Asked, Job, Phase, Record};
 use crate::{Context, doing};
-
-/// Most jobs that have not ended.
-const LIVE_MAX: usize = 10_000;
-
-/// Most jobs that have ended and are in memory, and most bytes of them: those that repeat a request soon are answered
-/// without a look at the disk.
-const ENDED_MAX: usize = 1_000;
-const ENDED_BYTES_MAX: usize = 64 << 20;
 
 /// An agent's jobs; cloning shares them.
 #[derive(Clone)]
@@ -59,31 +59,6 @@ pub(crate) struct Work {
     pub(crate) at_most_once: bool,
 }
 
-/// What makes two requests the same, for one caller.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Name {
-    caller: Arc<str>,
-    /// The door whose ids are meant; `None` for a key that all doors share.
-    door: Option<&'static str>,
-    key: Box<str>,
-}
-
-#[derive(Default)]
-struct Jobs {
-    named: BTreeMap<Name, Job>,
-    by_id: BTreeMap<Uuid, Job>,
-    /// Those that have ended, the oldest first.
-    ended: VecDeque<Ended>,
-    ended_bytes: usize,
-    live: usize,
-}
-
-struct Ended {
-    id: Uuid,
-    names: Vec<Name>,
-    bytes: usize,
-}
-
 impl Desk {
     pub(crate) fn new(
         (name, agent_type): (Arc<str>, Option<Arc<str>>),
@@ -103,7 +78,7 @@ impl Desk {
     pub(crate) async fn idle(&self) {
         loop {
             let ended = self.0.ended.notified();
-            if self.jobs().live == 0 {
+            if self.jobs().are_ended() {
                 return;
             }
             ended.await;
@@ -142,153 +117,95 @@ impl Desk {
         }
     }
 
-    /// Returns the job of a request that was seen before and is in memory, or takes a place for a new one.
+    /// Returns the job of a request that was seen before, or takes a place for a new one.
     fn take(&self, asked: &Arc<Asked>) -> Result<Taken, Unaccepted<Job>> {
-        let names = &asked.names;
         let mut jobs = self.jobs();
-        let known = names.iter().find_map(|name| jobs.named.get(name));
-        // A job that may be done again is there only for those who ask how it ended.
-        if let Some(job) = known.filter(|job| !job.is_done_again()).cloned() {
-            let is_same = job.now().asked.likeness == asked.likeness;
-            return if is_same { Ok(Taken::Known(job)) } else { Err(Unaccepted::Conflict(job)) };
+        let mut known = asked.names.iter().filter_map(|name| self.known(&jobs, name));
+        if let Some(first) = known.next() {
+            // All its names must be those of one job (ALL-1).
+            let is_one = known.all(|other| other.is(&first));
+            return match first {
+                Known::Job(job) if is_one && job.now().asked.likeness == asked.likeness => Ok(Taken::Known(job)),
+                Known::Job(job) => Err(Unaccepted::Conflict(job)),
+                Known::Stored(name, _) => Ok(Taken::Stored(name.clone(), is_one)),
+            };
         }
-        // An answer is stored before its job leaves the memory, so it is in one of the two.
-        if let Some(place) =
-            self.0.answers.as_ref().and_then(|answers| names.iter().find_map(|name| answers.place(name)))
-        {
-            return Ok(Taken::Stored(place));
-        }
-        if jobs.live >= LIVE_MAX {
-            return Err(Unaccepted::Refused(Refusal::full(Limit::Jobs, LIVE_MAX)));
+        if let Some(refusal) = jobs.full(asked) {
+            return Err(Unaccepted::Refused(refusal));
         }
         let (job, answers) = Job::new(self.record(asked.clone(), Phase::Queued));
-        jobs.live += 1;
-        jobs.by_id.insert(asked.id, job.clone());
-        for name in names {
-            jobs.named.insert(name.clone(), job.clone());
-        }
+        jobs.add(asked, &job);
         Ok(Taken::New(job, answers))
     }
 
-    /// Returns a job whose answer only the store has.
-    async fn remembered(&self, place: Place, asked: Arc<Asked>) -> Result<Submitted<Job>, Unaccepted<Job>> {
+    /// Returns what has this name. An answer is stored before its job leaves the memory, so it is in one of the two.
+    fn known<'n>(&self, jobs: &Jobs, name: &'n Name) -> Option<Known<'n>> {
+        // A job that may be done again is there only for those who ask how it ended.
+        let in_memory = jobs.named.get(name).filter(|job| !job.is_done_again()).cloned();
+        let stored = || Some(Known::Stored(name, self.0.answers.as_ref()?.place(name)?));
+        in_memory.map(Known::Job).or_else(stored)
+    }
+
+    /// Returns what the store has of a job.
+    async fn read(&self, name: &Name) -> Result<Kept, Refusal> {
         let kept = match &self.0.answers {
-            Some(answers) => answers.read(place).await,
+            Some(answers) => answers.read(name).await,
             None => None,
         };
         // Whether the work was done cannot be told, so it is not done again.
-        let unread =
-            || Refusal::unavailable("the answer to this request cannot be read again", "look at the agent's log");
-        let kept = kept.ok_or_else(|| Unaccepted::Refused(unread()))?;
-        let (ended, before) = kept.into_job(&self.record(asked.clone(), Phase::Queued));
-        if before == asked.likeness { Ok(Submitted::Repeat(ended)) } else { Err(Unaccepted::Conflict(ended)) }
+        kept.ok_or_else(|| {
+            Refusal::unavailable("the answer to this request cannot be read again", "look at the agent's log")
+        })
     }
 
-    /// Gives a job its outcome, unless it has one.
-    fn end(&self, job: &Job, outcome: Arc<Outcome>) {
-        job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome });
-        let now = job.now();
-        let bytes = now.asked.document.0.len() + Job::snapshot(&now).outcome_bytes();
-        let ended = Ended { id: now.asked.id, names: now.asked.names.clone(), bytes };
-        let mut jobs = self.jobs();
-        jobs.live -= 1;
-        jobs.ended_bytes += bytes;
-        jobs.ended.push_back(ended);
-        while (jobs.ended.len() > ENDED_MAX || jobs.ended_bytes > ENDED_BYTES_MAX)
-            && let Some(oldest) = jobs.ended.pop_front()
-        {
-            jobs.ended_bytes -= oldest.bytes;
-            jobs.forget(&oldest);
-        }
-        drop(jobs);
-        self.0.ended.notify_waiters();
+    /// Returns the ended job that the store has an answer of.
+    fn remembered(&self, kept: Kept, asked: Asked) -> Job {
+        let (at, started_at) = (kept.at, kept.started_at());
+        let phase = Phase::Ended { at, outcome: Arc::new(kept.outcome), is_kept: true };
+        let record = self.record(Arc::new(asked), phase);
+        Job::new(Record { started_at, progress_at: at, updated_at: at, ..record }).0
     }
 
-    /// Does the work of a job, when there is room for it.
-    async fn work(self, job: Job, asked: Arc<Asked>, context: Context) {
-        let has_place = tokio::select! {
-            () = context.place().take() => true,
-            () = job.stop().cancelled() => false,
-        };
-        let outcome = match self.0.works.get(&asked.work).filter(|_| has_place) {
-            Some(work) => {
-                if work.at_most_once
-                    && let Some(answers) = &self.0.answers
-                {
-                    answers.begin(&asked).await;
-                }
-                job.change(|record| {
-                    record.phase = Phase::Running;
-                    record.started_at = Some(crate::clock::now());
-                });
-                Arc::new(doing::run(&work.handler, self.0.grace, &job, &asked, &context).await)
-            }
-            None => doing::cancelled(),
-        };
-        // A handler may have left a copy of its context with another task.
-        context.place().release();
+    /// Stops a job, and notes it on disk before that.
+    async fn end_cancelled(&self, job: &Job) -> Result<(), Denied> {
         let (_guard, told) = job.ending().await;
-        // Work that its caller cancelled stays cancelled: that is what the caller was told.
-        if let Some(told) = told {
-            return self.end(&job, told);
+        let now = job.now();
+        if told.is_some() {
+            return Err(Denied::Ended(now.snapshot().state.contract_state()));
         }
-        // Work that could not be done because the agent stops is interrupted, as by a crash.
-        if self.0.is_stopped.load(Ordering::Relaxed) && outcome.failure().is_some() {
-            return self.end(&job, doing::interrupted());
-        }
-        let is_kept = doing::is_kept(&outcome);
+        let (at, outcome) = (crate::clock::now(), Arc::new(doing::cancelled()));
         if let Some(answers) = &self.0.answers {
-            match is_kept {
-                true => answers.keep(&asked, &outcome).await,
-                false => answers.undo(&asked).await,
-            }
+            answers.keep(&now, at, &outcome).await;
         }
-        self.end(&job, outcome);
+        job.change(|record| record.phase = Phase::Ended { at, outcome, is_kept: true });
+        job.stop().cancel();
+        Ok(())
     }
 }
 
-impl Jobs {
-    fn forget(&mut self, ended: &Ended) {
-        self.by_id.remove(&ended.id);
-        for name in &ended.names {
-            // The same request may have been done again under this name.
-            if self.named.get(name).is_some_and(|job| job.now().asked.id == ended.id) {
-                self.named.remove(name);
-            }
+/// What a name is that of.
+enum Known<'n> {
+    Job(Job),
+    /// Only the store has the answer, here.
+    Stored(&'n Name, Place),
+}
+
+impl Known<'_> {
+    /// Whether both are the same job.
+    fn is(&self, other: &Known<'_>) -> bool {
+        match (self, other) {
+            (Known::Job(job), Known::Job(other)) => job.now().asked.id == other.now().asked.id,
+            (Known::Stored(_, place), Known::Stored(_, other)) => place == other,
+            (Known::Job(_), Known::Stored(..)) | (Known::Stored(..), Known::Job(_)) => false,
         }
     }
 }
 
 enum Taken {
     Known(Job),
-    /// Only the store has the answer.
-    Stored(Place),
+    /// Only the store has the answer, under this name. Says whether all names of the request are those of one job.
+    Stored(Name, bool),
     New(Job, tokio::sync::mpsc::UnboundedReceiver<Body>),
-}
-
-impl Name {
-    /// Returns the names of a request.
-    pub(crate) fn of(new: &NewJob) -> Vec<Name> {
-        let id = new.request_id.as_deref().filter(|id| !id.is_empty());
-        let by_id = |id: &str| Name::by_id(&new.caller, new.door, id);
-        let by_key = |key: &str| Name { caller: new.caller.clone(), door: None, key: key.into() };
-        match (&new.key, id) {
-            (Key::RequestId, Some(id)) => vec![by_id(id)],
-            // Where ids are unique, callers ask by them, whatever header came with the request.
-            (Key::Other(key), Some(id)) if new.door.has_unique_ids() => vec![by_key(key), by_id(id)],
-            (Key::Other(key), _) => vec![by_key(key)],
-            (Key::None | Key::RequestId, _) => Vec::new(),
-        }
-    }
-
-    fn by_id(caller: &Arc<str>, door: Door, id: &str) -> Name {
-        Name { caller: caller.clone(), door: Some(door.name()), key: id.into() }
-    }
-
-    /// Returns the name as one text, for the store of answers.
-    pub(crate) fn text(&self) -> String {
-        format!("{}\n{}\n{}", self.caller, self.door.unwrap_or_default(), self.key)
-    }
 }
 
 impl Backend for Desk {
@@ -309,7 +226,13 @@ impl Backend for Desk {
         let asked = Arc::new(Asked::new(new, Instant::now()));
         let (job, answers) = match self.take(&asked)? {
             Taken::Known(job) => return Ok(Submitted::Repeat(job)),
-            Taken::Stored(place) => return self.remembered(place, asked).await,
+            Taken::Stored(name, is_one) => {
+                let kept = self.read(&name).await.map_err(Unaccepted::Refused)?;
+                let is_same = is_one && kept.likeness == asked.likeness;
+                let before = kept.asked_again(&asked);
+                let job = self.remembered(kept, before);
+                return if is_same { Ok(Submitted::Repeat(job)) } else { Err(Unaccepted::Conflict(job)) };
+            }
             Taken::New(job, answers) => (job, answers),
         };
         // From here on nothing is waited for: a caller that leaves must not leave a job that never ends.
@@ -323,10 +246,20 @@ impl Backend for Desk {
     }
 
     async fn find(&self, door: Door, caller: &Caller, request_id: &str) -> Result<Option<Job>, Refusal> {
-        let name = Name::by_id(&Arc::from(caller.name()), door, request_id);
-        let jobs = self.jobs();
-        let named = jobs.named.get(&name).cloned();
-        Ok(named.or_else(|| jobs.by_id.get(&request_id.parse::<Uuid>().ok()?).cloned()))
+        let by_id = request_id.parse::<Uuid>().ok();
+        let names = [Some(Name::by_id(&Arc::from(caller.name()), door, request_id)), by_id.map(Name::of_job)];
+        let stored = {
+            let jobs = self.jobs();
+            let named = names[0].as_ref().and_then(|name| jobs.named.get(name));
+            if let Some(job) = named.or_else(|| jobs.by_id.get(&by_id?)) {
+                return Ok(Some(job.clone()));
+            }
+            let is_stored = |name: &&Name| self.0.answers.as_ref().is_some_and(|store| store.place(name).is_some());
+            names.iter().flatten().find(is_stored)
+        };
+        let Some(name) = stored else { return Ok(None) };
+        let kept = self.read(name).await?;
+        Ok(kept.asked().map(|asked| self.remembered(kept, asked)))
     }
 
     fn find_live(
@@ -352,22 +285,15 @@ impl Backend for Desk {
     }
 
     async fn cancel(&self, _: &Caller, job: &Job) -> Result<(), Denied> {
-        let (_guard, told) = job.ending().await;
-        let now = job.now();
-        if told.is_some() {
-            return Err(Denied::Ended(now.snapshot().state.contract_state()));
-        }
-        let outcome = doing::cancelled();
-        if let Some(answers) = &self.0.answers {
-            answers.keep(&now.asked, &outcome).await;
-        }
-        job.change(|record| record.phase = Phase::Ended { at: crate::clock::now(), outcome });
-        job.stop().cancel();
-        Ok(())
+        let (desk, job) = (self.clone(), job.clone());
+        // It is done whole, whatever becomes of the caller: what is on disk is what becomes of the job.
+        let cancelled = tokio::spawn(async move { desk.end_cancelled(&job).await });
+        cancelled.await.unwrap_or_else(|_| Err(Denied::Refused(Refusal::internal())))
     }
 
     async fn document(&self, job: &Job) -> Option<Block> {
-        Some(job.now().asked.document.clone())
+        // The store has no documents.
+        Some(job.now().asked.document.clone()).filter(|document| !document.0.is_empty())
     }
 
     async fn with_text(&self, now: Arc<Record>) -> Result<Whole<Desk>, Refusal> {

@@ -1,7 +1,6 @@
 //! One job, from its turn to its outcome.
 
 use std::panic::AssertUnwindSafe;
-use std::sync::Arc;
 use std::time::Duration;
 
 use crosspoint_contracts::failure::{Dispatched, Failure as Why, Repeat};
@@ -19,12 +18,6 @@ pub(crate) const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs a handler. The job may have its outcome before: a caller that cancels does not wait for the handler.
 pub(crate) async fn run(handler: &Boxed, grace: Duration, job: &Job, asked: &Asked, context: &Context) -> Outcome {
-    let deadline = async {
-        match asked.deadline {
-            Some(deadline) => sleep_until(Instant::from_std(deadline)).await,
-            None => std::future::pending().await,
-        }
-    };
     // A handler may also panic before it returns its future.
     let doing = async { handler(asked.input.bytes().clone(), context.clone()).await };
     let doing = AssertUnwindSafe(doing).catch_unwind();
@@ -32,13 +25,21 @@ pub(crate) async fn run(handler: &Boxed, grace: Duration, job: &Job, asked: &Ask
     let done = tokio::select! {
         done = &mut doing => done.unwrap_or_else(|_| Err(Failure::new("the handler panicked").code("PANIC").failed())),
         () = stopped(job, grace) => Err(Failure::cancelled().failed()),
-        () = deadline => {
+        () = expired(asked) => {
             job.stop().cancel();
             let _ = tokio::time::timeout(grace, doing).await;
             Err(Failed::of(Why::Timeout, Dispatched::Yes))
         }
     };
     outcome(done, context)
+}
+
+/// Waits until the caller no longer waits for the work.
+pub(crate) async fn expired(asked: &Asked) {
+    match asked.deadline {
+        Some(deadline) => sleep_until(Instant::from_std(deadline)).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits until the job was told to stop and its handler had time to do so.
@@ -67,19 +68,29 @@ fn ended(done: Done, context: &Context) -> Outcome {
 }
 
 /// Returns whether an outcome is remembered: the same request gets it again (MSG-8). After a failure that may be tried
-/// again, or of an input that the work cannot be done with, the handler runs again.
-pub(crate) fn is_kept(outcome: &Outcome) -> bool {
-    !matches!(outcome.why(), Some((_, Repeat::Safe) | (Why::Invalid, _)))
+/// again, or of an input that the work cannot be done with, the handler runs again. Work that is done at most once is
+/// tried again only if nothing was done.
+pub(crate) fn is_kept(outcome: &Outcome, at_most_once: bool) -> bool {
+    match outcome.why() {
+        Some((_, Repeat::Safe) | (Why::Invalid, _)) => false,
+        Some((failure, Repeat::Unknown)) => at_most_once || !failure.is_retried(),
+        Some((_, Repeat::Never)) | None => true,
+    }
 }
 
 /// The outcome of a job that ends because its agent does.
-pub(crate) fn interrupted() -> Arc<Outcome> {
+pub(crate) fn interrupted() -> Outcome {
     let failed = Failed::said(Why::Unavailable, Dispatched::Yes, "The agent was stopped while it did this work.");
-    Arc::new(Outcome::failed(failed, Repeat::Unknown))
+    Outcome::failed(failed, Repeat::Unknown)
+}
+
+/// The outcome of a job whose handler was not called.
+pub(crate) fn not_begun(failure: Why, message: &str) -> Outcome {
+    Outcome::failed(Failed::said(failure, Dispatched::No, message), Repeat::Safe)
 }
 
 /// The outcome of a job that its caller cancelled.
-pub(crate) fn cancelled() -> Arc<Outcome> {
+pub(crate) fn cancelled() -> Outcome {
     let failed = Failed::of(Why::Cancelled, Dispatched::Yes);
-    Arc::new(Outcome::failed(failed, Why::Cancelled.repeat(Dispatched::Yes)))
+    Outcome::failed(failed, Why::Cancelled.repeat(Dispatched::Yes))
 }

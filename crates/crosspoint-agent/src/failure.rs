@@ -134,7 +134,8 @@ impl Failure {
     }
 
     /// Returns it as the doors know failures.
-    pub(crate) fn failed(self) -> Failed {
+    #[doc(hidden)]
+    pub fn failed(self) -> Failed {
         let (failure, repeat) = match self.kind {
             Kind::Final => (failure::Failure::AgentFailed, None),
             Kind::Retry => (failure::Failure::ResourceLimit, Some(Repeat::Safe)),

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::exchange::Place;
 use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::reply::{Progress, Question};
 use crosspoint_contracts::request::{Door, NewJob};
@@ -24,7 +25,7 @@ use crate::same::Likeness;
 const BROUGHT_MAX: usize = 64;
 
 /// What was asked for. It never changes.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) id: Uuid,
     pub(crate) door: Door,
@@ -75,6 +76,8 @@ pub(crate) enum Phase {
     Ended {
         at: Time,
         outcome: Arc<Outcome>,
+        /// Whether the same request gets this outcome. Else it is done again.
+        is_kept: bool,
     },
 }
 
@@ -161,7 +164,7 @@ impl Job {
 
     /// Whether the job has failed so that the same request is done again.
     pub(crate) fn is_done_again(&self) -> bool {
-        matches!(&self.now().phase, Phase::Ended { outcome, .. } if !crate::doing::is_kept(outcome))
+        matches!(self.now().phase, Phase::Ended { is_kept: false, .. })
     }
 
     /// Asks this question. Answers to an earlier question that was given up are forgotten.
@@ -276,6 +279,16 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// Whether the caller has a way to answer a question: its contract has a home for one.
+    pub(crate) fn can_be_answered(&self) -> bool {
+        match self.door {
+            Door::Native => true,
+            Door::Contract(contract) => matches!(contract.exchange().question, Place::Home(_)),
+        }
+    }
+}
+
 impl Record {
     pub(crate) fn snapshot(&self) -> Snapshot<'_> {
         let asked = &*self.asked;
@@ -292,7 +305,7 @@ impl Record {
                 Phase::Queued => State::Queued,
                 Phase::Running => State::Running,
                 Phase::Waiting { question, number } => State::Waiting { question, number: (1, *number) },
-                Phase::Ended { at, outcome } => State::Ended(Ended { at: *at, outcome, is_unjudged: false }),
+                Phase::Ended { at, outcome, .. } => State::Ended(Ended { at: *at, outcome, is_unjudged: false }),
             },
             progress: self.progress.as_ref(),
             began: None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crosspoint_contracts::content::Text;
-use crosspoint_contracts::json::{Tape, Type, Value};
+use crosspoint_contracts::json::{Tape, Type, Value, one_spelling};
 use sha2::{Digest, Sha256};
 
 /// What two requests for the same work have in common. The input itself is not kept for it.
@@ -40,7 +40,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Adds a value, however it is spelled: members in the order of their names, and texts without escapes.
+/// Adds a value, however it is spelled: members in the order of their names, texts without escapes, and numbers by their
+/// exact values.
 fn add(digest: &mut Sha256, value: Value<'_, '_>) {
     let text = |digest: &mut Sha256, text: &str| {
         digest.update(text.len().to_le_bytes());
@@ -66,7 +67,11 @@ fn add(digest: &mut Sha256, value: Value<'_, '_>) {
             digest.update(b"\"");
             text(digest, &value.text().map(Text::decode).unwrap_or_default());
         }
-        Type::Key | Type::Number | Type::Boolean | Type::Null => {
+        Type::Number => {
+            digest.update(b"=");
+            text(digest, &one_spelling(value.source()));
+        }
+        Type::Key | Type::Boolean | Type::Null => {
             digest.update(b"=");
             text(digest, value.source());
         }

@@ -24,6 +24,7 @@ mod write;
 pub use count::take_scans;
 pub use decode::{Places, Text};
 pub use flaw::{Flaw, FlawKind, Syntax, SyntaxError};
+pub use number::one_spelling;
 pub use pretty::{compact, plain, pretty};
 pub use write::equal;
 pub use write::quoted;

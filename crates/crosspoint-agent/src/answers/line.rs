@@ -1,18 +1,19 @@
 //! One line of the store: the answer to a request, or that work was begun which must not be begun again.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
-use crosspoint_contracts::content::Body;
+use bytes::Bytes;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::outcome::{Outcome, Reason, Status, Text, text_within};
 use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::request::Door;
 use crosspoint_contracts::time::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::record::{Asked, Job, Phase, Record};
+use crate::record::{Asked, Record};
 use crate::same::{Likeness, hex};
 
 /// How many hexadecimal digits of its digest stand before a line.
@@ -26,11 +27,31 @@ pub(super) struct Line<'l> {
     likeness: Cow<'l, str>,
     at: i64,
     request_id: Cow<'l, str>,
+    /// What callers that ask for the job are told beside its outcome. Lines of the first version have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    job: Option<About>,
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     outcome: Option<Ended<'l>>,
     /// Whether the work was not done after all, and may be begun again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     undone: bool,
+}
+
+/// What is known of a job.
+#[derive(Serialize, Deserialize)]
+struct About {
+    id: Box<str>,
+    door: Box<str>,
+    caller: Box<str>,
+    work: Box<str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pinned: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    echo: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    trace: Option<Box<str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_at: Option<i64>,
 }
 
 /// The parts of an outcome.
@@ -59,38 +80,44 @@ struct Ended<'l> {
 
 /// An answer that was found again.
 pub(crate) struct Kept {
-    likeness: Likeness,
-    at: Time,
+    pub(crate) likeness: Likeness,
+    pub(crate) at: Time,
+    pub(crate) outcome: Outcome,
     request_id: Box<str>,
-    outcome: Outcome,
+    job: Option<About>,
 }
 
 impl<'l> Line<'l> {
     /// Returns the line of a request that has an answer.
-    pub(super) fn ended(asked: &Asked, outcome: &Outcome) -> Vec<u8> {
-        Line::write(asked, (Some(Ended::of(outcome)), false))
+    pub(super) fn ended(job: &Record, at: Time, outcome: &Outcome) -> Vec<u8> {
+        let line = Line::of(&job.asked, at);
+        line.text(Some(About::of(job)), Some(Ended::of(outcome)))
     }
 
     /// Returns the line of work that was begun.
-    pub(super) fn begun(asked: &Asked) -> Vec<u8> {
-        Line::write(asked, (None, false))
+    pub(super) fn begun(job: &Record) -> Vec<u8> {
+        Line::of(&job.asked, crate::clock::now()).text(Some(About::of(job)), None)
     }
 
     /// Returns the line of work that was not done after all.
     pub(super) fn undone(asked: &Asked) -> Vec<u8> {
-        Line::write(asked, (None, true))
+        Line { undone: true, ..Line::of(asked, crate::clock::now()) }.text(None, None)
     }
 
-    fn write(asked: &Asked, (outcome, undone): (Option<Ended<'_>>, bool)) -> Vec<u8> {
-        let line = Line {
-            names: asked.names.iter().map(|name| name.text().into()).collect(),
+    fn of(asked: &'l Asked, at: Time) -> Line<'l> {
+        Line {
+            names: super::names(asked).map(|name| name.text().into()).collect(),
             likeness: asked.likeness.text().into(),
-            at: crate::clock::now().0,
+            at: at.0,
             request_id: (&*asked.request_id).into(),
-            outcome,
-            undone,
-        };
-        serde_json::to_vec(&line).unwrap_or_default()
+            job: None,
+            outcome: None,
+            undone: false,
+        }
+    }
+
+    fn text(self, job: Option<About>, outcome: Option<Ended<'l>>) -> Vec<u8> {
+        serde_json::to_vec(&Line { job, outcome, ..self }).unwrap_or_default()
     }
 
     pub(super) fn read(line: &'l [u8]) -> Option<Line<'l>> {
@@ -114,8 +141,9 @@ impl<'l> Line<'l> {
         Kept {
             likeness: Likeness::read(&self.likeness),
             at: Time(self.at),
-            request_id: self.request_id.into(),
             outcome: outcome.unwrap_or_else(interrupted),
+            request_id: self.request_id.into(),
+            job: self.job,
         }
     }
 }
@@ -127,29 +155,59 @@ fn interrupted() -> Outcome {
     Outcome::failed(failed, Repeat::Unknown)
 }
 
-impl Kept {
-    /// Returns the ended job, and what the request for it was like.
-    pub(crate) fn into_job(self, like: &Record) -> (Job, Likeness) {
-        let asked = &like.asked;
-        let asked = Asked {
-            id: asked.id,
-            door: asked.door,
-            caller: asked.caller.clone(),
-            request_id: self.request_id,
-            names: asked.names.clone(),
-            likeness: asked.likeness.clone(),
-            work: asked.work.clone(),
-            pinned: asked.pinned.clone(),
+impl About {
+    fn of(job: &Record) -> About {
+        let asked = &*job.asked;
+        About {
+            id: asked.id.to_string().into(),
+            door: asked.door.name().into(),
+            caller: (&*asked.caller).into(),
+            work: (&*asked.work).into(),
+            pinned: asked.pinned.as_deref().map(Into::into),
             echo: asked.echo.clone(),
             trace: asked.trace.clone(),
+            started_at: job.started_at.map(|at| at.0),
+        }
+    }
+}
+
+impl Kept {
+    /// Returns when the work was begun.
+    pub(crate) fn started_at(&self) -> Option<Time> {
+        match &self.job {
+            Some(job) => job.started_at.map(Time),
+            None => Some(self.at),
+        }
+    }
+
+    /// Returns what was asked for, without the document; `None` if the line does not say it.
+    pub(crate) fn asked(&self) -> Option<Asked> {
+        let job = self.job.as_ref()?;
+        Some(Asked {
+            id: job.id.parse().ok()?,
+            door: Door::from_name(&job.door)?,
+            caller: (&*job.caller).into(),
+            request_id: self.request_id.clone(),
+            names: Vec::new(),
+            likeness: self.likeness.clone(),
+            work: (&*job.work).into(),
+            pinned: job.pinned.as_deref().map(Into::into),
+            echo: job.echo.clone(),
+            trace: job.trace.clone(),
             deadline: None,
             memory_bytes: None,
-            document: asked.document.clone(),
-            input: asked.input.clone(),
-        };
-        let phase = Phase::Ended { at: self.at, outcome: Arc::new(self.outcome) };
-        let (job, _) = Job::new(Record { asked: Arc::new(asked), phase, started_at: Some(self.at), ..like.clone() });
-        (job, self.likeness)
+            document: Block(Bytes::new()),
+            input: Body::trusted("{}"),
+        })
+    }
+
+    /// Returns what was asked for. What the line does not say is as in this request, which came again.
+    pub(crate) fn asked_again(&self, again: &Asked) -> Asked {
+        let again = Asked { request_id: self.request_id.clone(), likeness: self.likeness.clone(), ..again.clone() };
+        match self.asked() {
+            Some(asked) => Asked { document: again.document, input: again.input, ..asked },
+            None => again,
+        }
     }
 }
 

@@ -99,3 +99,14 @@ fn a_message_that_comes_twice_answers_one_question() {
     let result = message(3, Some("two"), 30);
     assert_eq!(result["payload"]["output"], r#"{"first":"one","second":"two"}"#, "{result}");
 }
+
+#[test]
+fn a_caller_that_has_no_way_to_answer_is_not_asked() {
+    let served = Served::start(Agent::new("worker").on("words", two_words).forgetful());
+    let run = served.post("/agents/run/sync", r#"{"request_id": "r-1", "task_type": "words"}"#).json();
+    assert_eq!((&run["status"], &run["error"]["code"]), (&json!("error"), &json!("CANNOT_ASK")), "{run}");
+    let context = json!({"feature_id": null, "workflow": "try", "iteration": 1});
+    let envelope = json!({"context": context, "paths": {}, "task": {"action": "words", "params": {}}});
+    let output = served.post("/agents/worker/envelope", &envelope.to_string()).json();
+    assert_eq!(output["success"], false, "{output}");
+}

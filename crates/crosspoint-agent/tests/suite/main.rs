@@ -4,8 +4,10 @@ mod support;
 
 mod answers;
 mod asking;
+mod disk;
 mod handlers;
 mod process;
+mod repeats;
 mod repo;
 mod serving;
 mod stopping;

@@ -10,17 +10,27 @@ use serde_json::{Value, json};
 use crate::support::{ask_at, scratch};
 
 /// The example, on a free port and in a directory of its own, until this is dropped.
-struct Process {
+pub(crate) struct Process {
     child: Child,
     address: SocketAddr,
 }
 
 impl Process {
     fn start() -> Process {
+        Process::start_with("exec \"$0\" \"$@\"")
+    }
+
+    /// Starts it from a shell, by a script that ends with it.
+    pub(crate) fn start_with(script: &str) -> Process {
         let directory = scratch("process");
         std::fs::create_dir_all(&directory).expect("a directory can be made");
-        let mut command = Command::new(example("deploy"));
-        command.arg("127.0.0.1:0").current_dir(directory).stdout(Stdio::piped());
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", script])
+            .arg(example("deploy"))
+            .arg("127.0.0.1:0")
+            .current_dir(directory)
+            .stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let mut line = String::new();
         BufReader::new(child.stdout.take().expect("it has one")).read_line(&mut line).expect("it can be read");
@@ -28,7 +38,7 @@ impl Process {
         Process { child, address: address.unwrap_or_else(|| panic!("it said {line:?}")) }
     }
 
-    fn post(&self, path: &str, body: &Value) -> Value {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Value {
         ask_at(self.address, "POST", path, &body.to_string(), "").json()
     }
 

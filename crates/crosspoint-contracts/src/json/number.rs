@@ -19,6 +19,30 @@ pub(super) fn equal(a: &str, b: &str) -> bool {
         && a.digits().eq(b.digits())
 }
 
+/// Most zeros that are written to the left or right of the digits of a number. Others are left to its exponent.
+const ZEROS_MAX: i64 = 40;
+
+/// Returns a JSON number in the one spelling that all numbers of its exact value share: `1` for `1.0` and `10e-1`, and
+/// `0.1e401` for `10e399`. Numbers of a usual size have no exponent.
+pub fn one_spelling(number: &str) -> String {
+    let decimal = Decimal::of(number);
+    if decimal.is_zero() {
+        return "0".to_owned();
+    }
+    let sign = if decimal.negative { "-" } else { "" };
+    let digits: String = decimal.digits().map(char::from).collect();
+    let exponent = decimal.exponent.plus(decimal.point);
+    let point =
+        exponent.parse::<i64>().ok().filter(|point| (-ZEROS_MAX..=offset(digits.len()) + ZEROS_MAX).contains(point));
+    let Some(point) = point else { return format!("{sign}0.{digits}e{exponent}") };
+    let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
+    match usize::try_from(point) {
+        Ok(0) | Err(_) => format!("{sign}0.{}{digits}", zeros(-point)),
+        Ok(whole) if whole < digits.len() => format!("{sign}{}.{}", &digits[..whole], &digits[whole..]),
+        Ok(_) => format!("{sign}{digits}{}", zeros(point - offset(digits.len()))),
+    }
+}
+
 /// A number: 0.DIGITS times ten to the power of `exponent + point`.
 struct Decimal<'s> {
     negative: bool,
@@ -61,6 +85,27 @@ impl<'s> Exponent<'s> {
     fn of(spelled: &'s str) -> Exponent<'s> {
         let sign = if spelled.starts_with('-') { -1 } else { 1 };
         Exponent { sign, digits: spelled.trim_start_matches(['+', '-']).trim_start_matches('0') }
+    }
+
+    /// Returns the sum of the exponent and a number of places, in decimal digits.
+    fn plus(self, places: i64) -> String {
+        let short = self.digits.parse::<i64>().or_else(|error| match self.digits.is_empty() {
+            true => Ok(0),
+            false => Err(error),
+        });
+        if let Some(sum) = short.ok().and_then(|exponent| (self.sign * exponent).checked_add(places)) {
+            return sum.to_string();
+        }
+        // An exponent of this length is farther from zero than there are places in a text, so its sign stays.
+        let (mut sum, mut carry) = (Vec::new(), self.sign * places);
+        for digit in self.digits.bytes().rev() {
+            let digit = i64::from(digit - b'0') + carry;
+            sum.extend(u8::try_from(digit.rem_euclid(10)).map(|digit| b'0' + digit));
+            carry = digit.div_euclid(10);
+        }
+        let carry = if carry > 0 { carry.to_string() } else { String::new() };
+        let digits: String = carry.chars().chain(sum.into_iter().rev().map(char::from)).collect();
+        format!("{}{}", if self.sign < 0 { "-" } else { "" }, digits.trim_start_matches('0'))
     }
 
     /// Returns the signed digit at a place, where the exponent is padded with zeros to `places` digits.

@@ -1,12 +1,15 @@
 //! Tests of comparing numbers by their exact decimal values.
 use proptest::prelude::*;
 
-use super::equal;
+use super::{equal, one_spelling};
 
 /// Compares in both directions: the order must not matter.
 fn same(a: &str, b: &str) -> bool {
     let (there, back) = (equal(a, b), equal(b, a));
     assert_eq!(there, back, "{a} and {b}");
+    let (spelled, other) = (one_spelling(a), one_spelling(b));
+    assert_eq!(spelled == other, there, "{a} and {b}");
+    assert!(equal(a, &spelled), "{a}");
     there
 }
 
@@ -32,6 +35,17 @@ fn spelling_does_not_count() {
             }
         }
     }
+}
+
+#[test]
+fn numbers_of_a_usual_size_are_spelled_as_people_do() {
+    for usual in ["0", "1", "-1", "100", "12345678901234567890123", "1.5", "-0.25", "0.001", "1000000000000"] {
+        assert_eq!(one_spelling(usual), usual);
+    }
+    let spelled = ["1.50", "1e2", "10e399", "1e-400", "999e99999999999999999998", "1e-100000000000000000000"];
+    let spelled = spelled.map(one_spelling);
+    let wanted = ["1.5", "100", "0.1e401", "0.1e-399", "0.999e100000000000000000001", "0.1e-99999999999999999999"];
+    assert_eq!(spelled, wanted);
 }
 
 #[test]

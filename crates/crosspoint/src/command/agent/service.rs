@@ -302,11 +302,12 @@ impl Worker {
 async fn ask(question: Question, running: &mut Running, context: &Context) -> Option<Ending> {
     tokio::select! {
         answer = context.answered(question) => match answer {
-            Some(answer) => {
+            Ok(answer) => {
                 running.answer(answer);
                 None
             }
-            None => Some(Ending::Unwanted),
+            Err(_) if context.is_cancelled() => Some(Ending::Unwanted),
+            Err(failure) => Some(Ending::Over(failure.failed())),
         },
         // A program that ends while a person thinks needs no answer.
         () = running.ended() => None,

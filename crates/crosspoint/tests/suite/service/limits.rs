@@ -12,13 +12,20 @@ fn a_program_that_fails_tells_why_and_may_be_tried_again_where_it_says_so() {
     let failed = service.run("r-1", &json!({})).json();
     assert_eq!(failure(&failed).0, "error", "{failed}");
     assert!(failed.to_string().contains("no such host") && failed.to_string().contains("\"exit_code\":3"), "{failed}");
-    let service = Service::of("[ -e ran ] && echo '{\"ok\": true}' && exit; touch ran; exit 75", &[]);
-    let first = service.run("r-1", &json!({})).json();
-    assert_eq!(
-        (failure(&first).1, &first["error"]["details"]["repeat"]),
-        (&json!("RESOURCE_LIMIT"), &json!("unknown"))
-    );
-    assert_eq!(service.run("r-1", &json!({})).json(), first, "how far it came is not known, so it is not run again");
+    let not_now = "[ -e ran ] && echo '{\"ok\": true}' && exit; touch ran; exit 75";
+    for (options, is_run_again) in [(&[][..], true), (&["--repeatable", "false"], false)] {
+        let service = Service::of(not_now, options);
+        let first = service.run("r-1", &json!({})).json();
+        assert_eq!(
+            (failure(&first).1, &first["error"]["details"]["repeat"]),
+            (&json!("RESOURCE_LIMIT"), &json!("unknown"))
+        );
+        let again = service.run("r-1", &json!({})).json();
+        match is_run_again {
+            true => assert_eq!(again["outputs"], json!({"ok": true}), "a failure that may be tried again is not kept"),
+            false => assert_eq!(again, first, "how far it came is not known, so it is not run again"),
+        }
+    }
     let fail = r#"[ -e ran ] && echo '{"ok": true}' && exit; touch ran; echo '@crosspoint {"fail": {"retry": true}}'"#;
     let service = Service::of(fail, &[]);
     assert_eq!(service.run("r-1", &json!({})).json()["status"], "error");

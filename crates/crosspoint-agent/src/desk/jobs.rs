@@ -1,0 +1,87 @@
+//! The jobs that are in memory: all that have not ended, and the last of those that have.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crosspoint_exchange::backend::Followed;
+use crosspoint_exchange::refusal::{Limit, Refusal};
+use uuid::Uuid;
+
+use super::Name;
+use crate::record::{Asked, Job};
+
+/// Most jobs that have not ended, and most bytes of the documents that they came as.
+const LIVE_MAX: usize = 10_000;
+const LIVE_BYTES_MAX: usize = 256 << 20;
+
+/// Most jobs that have ended and are in memory, and most bytes of them: those that repeat a request soon are answered
+/// without a look at the disk.
+const ENDED_MAX: usize = 1_000;
+const ENDED_BYTES_MAX: usize = 64 << 20;
+
+#[derive(Default)]
+pub(super) struct Jobs {
+    pub(super) named: BTreeMap<Name, Job>,
+    pub(super) by_id: BTreeMap<Uuid, Job>,
+    /// Those that have ended, the oldest first.
+    ended: VecDeque<Ended>,
+    ended_bytes: usize,
+    live: usize,
+    live_bytes: usize,
+}
+
+struct Ended {
+    id: Uuid,
+    names: Vec<Name>,
+    bytes: usize,
+}
+
+impl Jobs {
+    /// Whether all jobs have ended.
+    pub(super) fn are_ended(&self) -> bool {
+        self.live == 0
+    }
+
+    /// Returns why another job is too much, if it is.
+    pub(super) fn full(&self, asked: &Asked) -> Option<Refusal> {
+        let has_room = self.live_bytes + asked.document.0.len() <= LIVE_BYTES_MAX;
+        (self.live >= LIVE_MAX || !has_room).then(|| Refusal::full(Limit::Jobs, LIVE_MAX))
+    }
+
+    /// Adds a job that has not ended.
+    pub(super) fn add(&mut self, asked: &Arc<Asked>, job: &Job) {
+        self.live += 1;
+        self.live_bytes += asked.document.0.len();
+        self.by_id.insert(asked.id, job.clone());
+        for name in &asked.names {
+            self.named.insert(name.clone(), job.clone());
+        }
+    }
+
+    /// Notes that a job has ended, and forgets those that ended long ago.
+    pub(super) fn end(&mut self, job: &Job) {
+        let now = job.now();
+        let document_bytes = now.asked.document.0.len();
+        let bytes = document_bytes + Job::snapshot(&now).outcome_bytes();
+        self.live -= 1;
+        self.live_bytes -= document_bytes;
+        self.ended_bytes += bytes;
+        self.ended.push_back(Ended { id: now.asked.id, names: now.asked.names.clone(), bytes });
+        while (self.ended.len() > ENDED_MAX || self.ended_bytes > ENDED_BYTES_MAX)
+            && let Some(oldest) = self.ended.pop_front()
+        {
+            self.ended_bytes -= oldest.bytes;
+            self.forget(&oldest);
+        }
+    }
+
+    fn forget(&mut self, ended: &Ended) {
+        self.by_id.remove(&ended.id);
+        for name in &ended.names {
+            // The same request may have been done again under this name.
+            if self.named.get(name).is_some_and(|job| job.now().asked.id == ended.id) {
+                self.named.remove(name);
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! The names of a request: what makes another request the same, and by what its caller asks for it.
+
+use std::sync::Arc;
+
+use crosspoint_contracts::request::{Door, Key, NewJob};
+use uuid::Uuid;
+
+/// What makes two requests the same, for one caller.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Name {
+    caller: Arc<str>,
+    /// The door whose ids are meant; `None` for a key that all doors share.
+    door: Option<&'static str>,
+    key: Box<str>,
+}
+
+impl Name {
+    /// Returns the names of a request.
+    pub(crate) fn of(new: &NewJob) -> Vec<Name> {
+        let id = new.request_id.as_deref().filter(|id| !id.is_empty());
+        let by_id = |id: &str| Name::by_id(&new.caller, new.door, id);
+        let by_key = |key: &str| Name { caller: new.caller.clone(), door: None, key: key.into() };
+        match (&new.key, id) {
+            (Key::RequestId, Some(id)) => vec![by_id(id)],
+            // Where ids are unique, callers ask by them, whatever header came with the request.
+            (Key::Other(key), Some(id)) if new.door.has_unique_ids() => vec![by_key(key), by_id(id)],
+            (Key::Other(key), _) => vec![by_key(key)],
+            (Key::None | Key::RequestId, _) => Vec::new(),
+        }
+    }
+
+    pub(super) fn by_id(caller: &Arc<str>, door: Door, id: &str) -> Name {
+        Name { caller: caller.clone(), door: Some(door.name()), key: id.into() }
+    }
+
+    /// Returns the name of a job by its own id, under which the store of answers has it too.
+    pub(crate) fn of_job(id: Uuid) -> Name {
+        Name { caller: "".into(), door: Some("job"), key: id.to_string().into() }
+    }
+
+    /// Returns the name as one text, for the store of answers.
+    pub(crate) fn text(&self) -> String {
+        format!("{}\n{}\n{}", self.caller, self.door.unwrap_or_default(), self.key)
+    }
+}

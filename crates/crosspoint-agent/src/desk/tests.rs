@@ -1,0 +1,228 @@
+//! Tests of jobs at moments that callers cannot choose: a full disk, a place that comes with a cancellation, a caller
+//! that leaves.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use crosspoint_contracts::Contract;
+use crosspoint_contracts::content::Block;
+use crosspoint_contracts::failure::{Failure as Why, Repeat};
+use crosspoint_contracts::request::{Door, Key, Limits, NewJob, Priority};
+use crosspoint_exchange::admission::Caller;
+use crosspoint_exchange::backend::{Backend, Followed, Submitted, Unaccepted};
+use futures_util::FutureExt as _;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, oneshot};
+
+use super::{Desk, Work};
+use crate::answers::Answers;
+use crate::handler::Boxed;
+use crate::places::Places;
+use crate::record::{Job, Phase};
+use crate::{Context, Failure, Handler, Keep};
+
+const DOOR: Door = Door::Contract(Contract::Task);
+
+/// A path that no other test has.
+fn scratch() -> PathBuf {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let directory = std::env::temp_dir().join(format!("crosspoint-desk-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory can be made");
+    directory.join("answers")
+}
+
+fn desk(works: Vec<(&str, Boxed, bool)>, answers: Option<Answers>) -> Desk {
+    let work = |(name, handler, at_most_once): (&str, Boxed, bool)| (name.into(), Work { handler, at_most_once });
+    let works: BTreeMap<Arc<str>, Work> = works.into_iter().map(work).collect();
+    Desk::new(("worker".into(), None), works, (Places::new(1, 1), Duration::from_secs(5)), answers)
+}
+
+fn counting(calls: &Arc<AtomicU32>) -> Boxed {
+    let calls = calls.clone();
+    let count = move |_: Value, _: Context| {
+        let call = calls.fetch_add(1, Ordering::Relaxed);
+        async move { Ok::<_, Failure>(json!({ "call": call })) }
+    };
+    count.boxed()
+}
+
+/// A handler that ends when it is told to.
+fn staying(go: &Arc<Notify>) -> Boxed {
+    let go = go.clone();
+    let stay = move |_: Value, _: Context| {
+        let go = go.clone();
+        async move {
+            go.notified().await;
+            Ok::<_, Failure>(json!({}))
+        }
+    };
+    stay.boxed()
+}
+
+fn request(work: &str, id: &str, document: &Bytes) -> NewJob {
+    NewJob {
+        door: DOOR,
+        caller: Caller::everyone().name().into(),
+        request_id: Some(id.into()),
+        key: Key::RequestId,
+        work: work.into(),
+        agent: None,
+        addressed: None,
+        priority: Priority::Normal,
+        limits: Limits::default(),
+        document: Block(document.clone()),
+        input: 0..2,
+        trace: None,
+        echo: None,
+        notify: None,
+    }
+}
+
+async fn submitted(desk: &Desk, work: &str, id: &str) -> Job {
+    match desk.submit(&Caller::everyone(), request(work, id, &Bytes::from_static(b"{}"))).await {
+        Ok(Submitted::New(job) | Submitted::Repeat(job)) => job,
+        Err(_) => panic!("it is taken"),
+    }
+}
+
+async fn ended(job: &Job) -> Arc<crate::record::Record> {
+    job.ended(std::time::Instant::now() + Duration::from_secs(60)).await
+}
+
+fn why(job: &Job) -> Option<(Why, Repeat)> {
+    match &job.now().phase {
+        Phase::Ended { outcome, .. } => outcome.why(),
+        Phase::Queued | Phase::Running | Phase::Waiting { .. } => panic!("it has not ended"),
+    }
+}
+
+#[tokio::test]
+async fn work_that_is_done_at_most_once_is_not_begun_where_that_cannot_be_noted() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch());
+    let answers = Answers::open(&path, Keep::default()).expect("it opens");
+    let desk = desk(vec![("pay", counting(&calls), true), ("read", counting(&calls), false)], Some(answers));
+    desk.close().await;
+    let pay = submitted(&desk, "pay", "p-1").await;
+    ended(&pay).await;
+    assert_eq!((why(&pay), calls.load(Ordering::Relaxed)), (Some((Why::Unavailable, Repeat::Safe)), 0));
+    assert!(pay.is_done_again(), "the same request is tried again");
+    // Other work was done, so its caller is answered.
+    let read = submitted(&desk, "read", "r-1").await;
+    ended(&read).await;
+    assert_eq!((why(&read), calls.load(Ordering::Relaxed)), (None, 1));
+}
+
+#[tokio::test]
+async fn a_job_that_is_cancelled_as_its_turn_comes_is_not_begun() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch());
+    let answers = Answers::open(&path, Keep::default()).expect("it opens");
+    // The first job cancels the second and gives it its place in one step.
+    let (go, waits) = oneshot::channel::<(Desk, Job)>();
+    let waits = Arc::new(std::sync::Mutex::new(vec![waits]));
+    let cancels = move |_: Value, _: Context| {
+        let waits = waits.lock().expect("it is free").pop();
+        async move {
+            let (desk, other) = waits.expect("it is called once").await?;
+            let _ = desk.cancel(&Caller::everyone(), &other).await;
+            Ok::<_, Failure>(json!({}))
+        }
+    };
+    let works = vec![("cancel", cancels.boxed(), false), ("pay", counting(&calls), true)];
+    let desk = desk(works, Some(answers));
+    let first = submitted(&desk, "cancel", "c-1").await;
+    let second = submitted(&desk, "pay", "p-1").await;
+    assert!(go.send((desk.clone(), second.clone())).is_ok());
+    ended(&first).await;
+    desk.idle().await;
+    assert_eq!((why(&second), calls.load(Ordering::Relaxed)), (Some((Why::Cancelled, Repeat::Never)), 0));
+    let kept = std::fs::read_to_string(path).expect("it is there");
+    let of_second: Vec<&str> = kept.lines().filter(|line| line.contains("p-1")).collect();
+    assert_eq!(of_second.len(), 1, "that it was begun is not noted");
+    assert!(of_second[0].contains("cancelled"));
+}
+
+#[tokio::test]
+async fn a_place_and_an_end_that_come_together_are_the_end() {
+    let calls = Arc::new(AtomicU32::new(0));
+    for _ in 0..20 {
+        let go = Arc::new(Notify::new());
+        let desk = desk(vec![("stay", staying(&go), false), ("pay", counting(&calls), true)], None);
+        submitted(&desk, "stay", "s-1").await;
+        let second = submitted(&desk, "pay", "p-1").await;
+        // The first is woken first and leaves its place; when the second is woken it has one and is to stop.
+        go.notify_one();
+        second.stop().cancel();
+        desk.idle().await;
+        assert_eq!((why(&second), calls.load(Ordering::Relaxed)), (Some((Why::Unavailable, Repeat::Safe)), 0));
+    }
+}
+
+#[tokio::test]
+async fn a_cancellation_is_done_whole_when_its_caller_leaves() {
+    let (go, path) = (Arc::new(Notify::new()), scratch());
+    let answers = Answers::open(&path, Keep::default()).expect("it opens");
+    let desk = desk(vec![("stay", staying(&go), false)], Some(answers));
+    let job = submitted(&desk, "stay", "s-1").await;
+    let caller = Caller::everyone();
+    // The caller asks, and leaves while the disk is written.
+    assert!(desk.cancel(&caller, &job).now_or_never().is_none());
+    ended(&job).await;
+    assert_eq!(why(&job), Some((Why::Cancelled, Repeat::Never)));
+    assert!(job.stop().is_cancelled());
+    assert!(std::fs::read_to_string(path).expect("it is there").contains("cancelled"));
+}
+
+#[tokio::test]
+async fn live_jobs_are_weighed() {
+    let go = Arc::new(Notify::new());
+    let desk = desk(vec![("stay", staying(&go), false)], None);
+    let document = Bytes::from([&b"{}"[..], &vec![b' '; (16 << 20) - 2]].concat());
+    let submit = |id: u32| {
+        let (desk, new) = (desk.clone(), request("stay", &format!("s-{id}"), &document));
+        async move { desk.submit(&Caller::everyone(), new).await }
+    };
+    for id in 0..16 {
+        assert!(matches!(submit(id).await, Ok(Submitted::New(_))), "{id}");
+    }
+    let Err(Unaccepted::Refused(refusal)) = submit(16).await else { panic!("it is too much") };
+    assert_eq!(refusal.failure(), Why::ResourceLimit);
+    let first = submitted(&desk, "stay", "s-0").await;
+    let left = desk.0.ended.notified();
+    go.notify_one();
+    ended(&first).await;
+    left.await;
+    assert!(matches!(submit(16).await, Ok(Submitted::New(_))), "one has ended");
+}
+
+#[tokio::test]
+async fn a_job_that_left_the_memory_is_found_by_its_id() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch());
+    let answers = Answers::open(&path, Keep::default()).expect("it opens");
+    let desk = desk(vec![("count", counting(&calls), false)], Some(answers));
+    let first = submitted(&desk, "count", "c-0").await;
+    ended(&first).await;
+    for number in 1..=1_000 {
+        submitted(&desk, "count", &format!("c-{number}")).await;
+    }
+    desk.idle().await;
+    assert!(desk.jobs().by_id.len() <= 1_000);
+    let first = first.now();
+    for id in ["c-0", &first.asked.id.to_string()] {
+        let found = desk.find(DOOR, &Caller::everyone(), id).await;
+        let Ok(Some(found)) = found else { panic!("{id} is not found") };
+        let found = found.now();
+        assert_eq!((found.asked.id, &*found.asked.work, found.asked.door), (first.asked.id, "count", DOOR));
+        let outputs = |record: &crate::record::Record| match &record.phase {
+            Phase::Ended { at, outcome, .. } => (*at, outcome.outputs.as_ref().map(|body| body.get().to_owned())),
+            Phase::Queued | Phase::Running | Phase::Waiting { .. } => panic!("it has ended"),
+        };
+        assert_eq!((outputs(&found), found.started_at), (outputs(&first), first.started_at));
+    }
+    let unknown = desk.find(DOOR, &Caller::everyone(), "c-1001").await;
+    assert!(matches!(unknown, Ok(None)));
+}

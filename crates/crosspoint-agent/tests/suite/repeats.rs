@@ -1,0 +1,130 @@
+//! Which requests are the same, what they get, and what is told of a job that has ended.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crosspoint_agent::{Agent, Context, Failure};
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Served, scratch};
+
+type Doing = Pin<Box<dyn Future<Output = Result<Value, Failure>> + Send>>;
+
+/// A handler that counts its calls, and in the first of them stays until it is told to stop, if its input says so.
+fn counting(calls: &Arc<AtomicU32>) -> impl Fn(Value, Context) -> Doing + Send + Sync + use<> {
+    let calls = calls.clone();
+    move |input, context| {
+        let call = calls.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            if input["stays"] == json!(true) && call == 0 {
+                context.cancelled().await;
+            }
+            Ok(json!({"call": call}))
+        })
+    }
+}
+
+fn run(served: &Served, id: &str, inputs: &str) -> Answer {
+    let request =
+        format!(r#"{{"request_id":"{id}","task_type":"count","inputs":{inputs},"budgets":{{"max_seconds":1}}}}"#);
+    served.post("/agents/run/sync", &request)
+}
+
+const TASKS: [&str; 3] = [
+    "550e8400-e29b-41d4-a716-446655440040",
+    "550e8400-e29b-41d4-a716-446655440041",
+    "550e8400-e29b-41d4-a716-446655440042",
+];
+
+fn task(served: &Served, id: &str, key: Option<&str>) -> Answer {
+    let headers = key.map_or_else(String::new, |key| format!("idempotency-key: {key}\r\n"));
+    let task = json!({"id": id, "type": "count", "payload": {}}).to_string();
+    served.ask("POST", "/tasks?wait=30", &task, &headers)
+}
+
+#[test]
+fn numbers_that_are_equal_are_the_same_input() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let served = Served::start(Agent::new("counter").on("count", counting(&calls)).forgetful());
+    for same in [r#"{"n":1,"m":2}"#, r#"{"n":1.0,"m":2}"#, r#"{"m":20e-1,"n":1e0}"#] {
+        let answer = run(&served, "r-1", same);
+        assert_eq!((answer.status, &answer.json()["outputs"]), (200, &json!({"call": 0})), "{same}");
+    }
+    for other in [r#"{"n":1.5,"m":2}"#, r#"{"n":-1,"m":2}"#, r#"{"n":10,"m":2}"#, r#"{"n":"1","m":2}"#] {
+        assert_eq!(run(&served, "r-1", other).status, 409, "{other}");
+    }
+}
+
+#[test]
+fn a_request_that_names_two_jobs_is_a_conflict() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("repeats"));
+    let agent = || Agent::new("counter").on("count", counting(&calls)).answers(&path);
+    let served = Served::start(agent());
+    task(&served, TASKS[0], Some("key-0"));
+    task(&served, TASKS[1], None);
+    let check = |served: &Served| {
+        assert_eq!(task(served, TASKS[1], Some("key-0")).status, 409, "one is named by the key, another by the id");
+        assert_eq!(task(served, TASKS[2], Some("key-0")).json()["result"]["call"], 0, "the key names one");
+        assert_eq!(task(served, TASKS[1], Some("key-1")).json()["result"]["call"], 1, "the id names one");
+        assert_eq!(calls.load(Ordering::SeqCst), 2);
+    };
+    check(&served);
+    served.stop();
+    check(&Served::start(agent()));
+}
+
+#[test]
+fn work_that_took_too_long_is_done_again_unless_it_is_done_at_most_once() {
+    for at_most_once in [false, true] {
+        let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("repeats"));
+        let agent = Agent::new("counter").answers(&path);
+        let agent = match at_most_once {
+            true => agent.at_most_once("count", counting(&calls)),
+            false => agent.on("count", counting(&calls)),
+        };
+        let served = Served::start(agent);
+        let first = run(&served, "r-1", r#"{"stays":true}"#).json();
+        assert_eq!(first["error"]["code"], "TIMEOUT", "{first}");
+        let again = run(&served, "r-1", r#"{"stays":true}"#).json();
+        match at_most_once {
+            true => assert_eq!(again["error"]["code"], "TIMEOUT", "{again}"),
+            false => assert_eq!(again["outputs"], json!({"call": 1}), "{again}"),
+        }
+    }
+}
+
+#[test]
+fn work_whose_time_is_over_before_its_turn_is_not_begun() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("repeats"));
+    async fn waits(_: Value, context: Context) -> Result<Value, Failure> {
+        context.cancelled().await;
+        Ok(json!({}))
+    }
+    let agent = Agent::new("counter").at_most_once("count", counting(&calls)).on("wait", waits);
+    let served = Served::start(agent.concurrency(1).answers(&path));
+    let stays = json!({"id": TASKS[0], "type": "wait", "payload": {}}).to_string();
+    assert_eq!(served.post("/tasks", &stays).status, 202);
+    let late = run(&served, "r-1", "{}").json();
+    assert_eq!((&late["error"]["code"], &late["error"]["details"]["repeat"]), (&json!("TIMEOUT"), &json!("safe")));
+    served.post(&format!("/tasks/{}/cancel", TASKS[0]), "{}");
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+    assert_eq!(run(&served, "r-1", "{}").json()["outputs"], json!({"call": 0}), "nothing was done, so it is done");
+}
+
+#[test]
+fn a_task_that_has_ended_is_shown_after_a_restart() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("repeats"));
+    let agent = || Agent::new("counter").on("count", counting(&calls)).answers(&path);
+    let served = Served::start(agent());
+    let done = task(&served, TASKS[0], None).json();
+    assert_eq!(done["status"], "completed", "{done}");
+    let shown = served.get(&format!("/tasks/{}", TASKS[0])).json();
+    served.stop();
+    let served = Served::start(agent());
+    assert_eq!(served.get(&format!("/tasks/{}", TASKS[0])).json(), shown);
+    assert_eq!(served.get(&format!("/tasks/{}", TASKS[1])).status, 404);
+    let ended = served.post(&format!("/tasks/{}/cancel", TASKS[0]), "{}");
+    assert_eq!(ended.status, 409, "{ended:?}");
+    assert_eq!(task(&served, TASKS[0], None).json()["result"], done["result"]);
+}
