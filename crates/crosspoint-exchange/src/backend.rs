@@ -27,8 +27,8 @@ pub trait Backend: Clone + Send + Sync + 'static {
     /// Path under which callers find a job by its own id, whatever contract they speak; `None` if there is none.
     const JOBS_AT: Option<&'static str> = None;
 
-    /// Whether jobs that have not ended go on when a server that stops is back. Where they do not, followers are told how
-    /// they end.
+    /// Whether jobs that have not ended go on when a server that stops is back. Where they do not, followers are told
+    /// how they end.
     const GOES_ON: bool = false;
 
     /// Takes new work of a caller, or finds the job that has the same request key. When it returns, the job is durable.
