@@ -18,6 +18,7 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use crosspoint_contracts::content::{Block, Body};
+use crosspoint_contracts::failure::Repeat;
 use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::backend::{Agent, Backend, Denied, Followed, Submitted, Unaccepted, Whole};
@@ -154,7 +155,8 @@ impl Desk {
         };
         // Whether the work was done cannot be told, so it is not done again.
         kept.ok_or_else(|| {
-            Refusal::unavailable("the answer to this request cannot be read again", "look at the agent's log")
+            let refusal = Refusal::unavailable("the answer to this request cannot be read again", "");
+            refusal.with_repeat(Repeat::Unknown, "look at the agent's log: whether the work was done cannot be told")
         })
     }
 

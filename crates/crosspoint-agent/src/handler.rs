@@ -94,11 +94,19 @@ fn success(outputs: String, context: &Context) -> Success {
 /// Makes a failure of an input that the handler cannot take. Its place is named and its values are not.
 fn unread(error: &serde_json::Error) -> Failure {
     let what = match error.classify() {
-        serde_json::error::Category::Data => "the input does not have the members and types that this work needs",
+        serde_json::error::Category::Data => match missing(&error.to_string()) {
+            Some(member) => format!("the input lacks `{member}`"),
+            None => "the input does not have the members and types that this work needs".to_owned(),
+        },
         serde_json::error::Category::Syntax | serde_json::error::Category::Eof | serde_json::error::Category::Io => {
-            "the input is no JSON"
+            "the input is no JSON".to_owned()
         }
     };
     let place = format!("{what} (line {}, column {} of the input)", error.line(), error.column());
     Failure::invalid(place)
+}
+
+/// Returns the member that serde misses. Its name is that of the handler's own type, and no content.
+fn missing(error: &str) -> Option<&str> {
+    error.strip_prefix("missing field `")?.split('`').next()
 }

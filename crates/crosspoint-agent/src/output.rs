@@ -43,12 +43,14 @@ struct Printed {
     text: String,
     /// The beginning of a character whose end has not come.
     begun: Vec<u8>,
+    /// How much was printed. A byte that is no text takes three as text.
+    bytes: usize,
 }
 
 impl Output {
     /// Returns what was printed, and forgets it.
     pub(crate) fn take(&self) -> String {
-        let Printed { mut text, begun } = std::mem::take(&mut *self.printed());
+        let Printed { mut text, begun, .. } = std::mem::take(&mut *self.printed());
         if !begun.is_empty() {
             text.push(char::REPLACEMENT_CHARACTER);
         }
@@ -80,7 +82,8 @@ impl Output {
 
     fn push(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut printed = self.printed();
-        if printed.text.len() + bytes.len() > TEXT_BYTES_MAX {
+        printed.bytes = printed.bytes.saturating_add(bytes.len());
+        if printed.bytes > TEXT_BYTES_MAX {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "a job prints at most 10 MiB"));
         }
         printed.push(bytes);

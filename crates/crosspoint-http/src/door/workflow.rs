@@ -5,6 +5,7 @@
 //! is a job of its own, unless `Idempotency-Key` says otherwise.
 
 use axum::Router;
+use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::response::Response;
@@ -38,11 +39,13 @@ pub fn routes<B: Backend>() -> Router<Doors<B>> {
 /// Has an agent do what an envelope says, and answers with its output.
 async fn run_envelope<B: Backend>(
     State(doors): State<Doors<B>>,
-    Path(name): Path<String>,
+    name: Result<Path<String>, PathRejection>,
     caller: SentBy,
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
+    let unreadable = |_| Refusal::not_found("the name of the agent in the path is no text", "write it in UTF-8");
+    let Path(name) = name.map_err(unreadable)?;
     let asking = Asking { wait: Some(doors.sync_wait), agent: Some(name.into()), ..Asking::default() };
     let work = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
     let now = ended(&work).await;

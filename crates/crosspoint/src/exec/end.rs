@@ -176,6 +176,6 @@ pub(super) fn too_many_artifacts() -> Failed {
 }
 
 pub(super) fn may_not_ask() -> Failed {
-    let message = "The program asks, and its configuration does not say that it may; to let it, set ask = true.";
+    let message = "The program asks, and its configuration does not say that it may; to let it, set ask = true (--ask of crosspoint agent).";
     failed_with(Failure::BrokenContract, message)
 }

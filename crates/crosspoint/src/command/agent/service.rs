@@ -70,7 +70,7 @@ pub(super) fn run(arguments: &Agent, listen: &str, program: Program) -> Result<E
         made.with_context(|| format!("cannot make {}", directory.display()))?;
         let worker = Arc::new(Worker::new(arguments, program, (lock, documents)));
         let service = service(arguments, &worker).answers(&answers);
-        let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}"))?;
+        let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}; write it as 127.0.0.1:8000"))?;
         serve(arguments, listener, service).await
     });
     // Does not wait for threads that still read from programs that are dead.
@@ -190,6 +190,17 @@ enum Ending {
     Over(Failed),
 }
 
+impl Ending {
+    /// Returns the failure of work that was not begun.
+    fn before_the_start(self) -> Failed {
+        let failed = match self {
+            Ending::Unwanted => Failed::of(Failure::Cancelled, Dispatched::No),
+            Ending::Over(failed) => failed,
+        };
+        Failed { dispatched: Dispatched::No, ..failed }
+    }
+}
+
 impl Worker {
     fn new(arguments: &Agent, program: Program, (lock, directory): (PathBuf, PathBuf)) -> Worker {
         Worker {
@@ -210,12 +221,12 @@ impl Worker {
             let program = document.given_to(&exec::within(&self.program, context.memory_bytes()));
             Ok::<_, Failed>((exec::start(program, given(input, context)).await?, document))
         };
+        let mut used = Used { until: Instant::now() + self.total, printed_bytes: 0 };
         let (mut running, _document) = tokio::select! {
             started = starting => started?,
             // The start may wait for programs of an earlier start.
-            () = context.cancelled() => return Err(Failed::of(Failure::Cancelled, Dispatched::No)),
+            why = self.hindered(context, used.until, None) => return Err(why.before_the_start()),
         };
-        let mut used = Used { until: Instant::now() + self.total, printed_bytes: 0 };
         let mut ending = None;
         loop {
             let quiet_until = self.silence.map(|silence| Instant::now() + silence);
