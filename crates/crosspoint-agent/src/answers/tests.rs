@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use crosspoint_contracts::time::Time;
+use uuid::Uuid;
 
-use super::Keep;
 use super::file::{AnswerFile, Index, note};
 use super::line::Line;
+use super::{Answers, Keep};
+use crate::desk::Name;
 
 /// A path that no other test has.
 fn scratch(name: &str) -> PathBuf {
@@ -68,4 +70,20 @@ fn a_file_that_cannot_be_shortened_is_left_alone_for_a_minute() {
         AnswerFile::open(&path, keep, now).expect("it opens")
     };
     assert_eq!(index.keys().map(|name| &**name).collect::<Vec<_>>(), ["d", "e"]);
+}
+
+#[test]
+fn the_answer_of_another_request_is_never_read_for_it() {
+    let (path, now) = (scratch("answers"), crate::clock::now());
+    let answers = Answers::open(&path, Keep::default()).expect("it opens");
+    let names = [1, 2].map(|number| Name::of_job(Uuid::from_u128(number)));
+    let lines = names.clone().map(|name| line(&name.text().escape_default().to_string(), now));
+    let places = answers.file.append(&[&lines[0], &lines[1]]).expect("it can be written");
+    // Both have the place of the second, as a file that was just shortened may have another line of the same length
+    // there.
+    for name in &names {
+        note(&mut answers.index.lock().expect("it is free"), &[name.text().into()], places[1], false);
+    }
+    assert!(answers.read_now(&names[0]).is_none());
+    assert!(answers.read_now(&names[1]).is_some());
 }

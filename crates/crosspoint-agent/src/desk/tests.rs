@@ -163,6 +163,27 @@ async fn a_place_and_an_end_that_come_together_are_the_end() {
 }
 
 #[tokio::test]
+async fn a_job_that_is_cancelled_while_its_beginning_is_noted_is_not_begun() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch());
+    let answers = Answers::open(&path, Keep::default()).expect("it opens");
+    let desk = desk(vec![("pay", counting(&calls), true)], Some(answers));
+    for number in 0.. {
+        let (before, id) = (calls.load(Ordering::Relaxed), format!("p-{number}"));
+        let job = submitted(&desk, "pay", &id).await;
+        // A disk that is faster than this thread has it noted already.
+        if matches!(job.now().phase, Phase::Queued) {
+            assert!(desk.end_cancelled(&job).await.is_ok());
+            desk.idle().await;
+            assert_eq!((why(&job), calls.load(Ordering::Relaxed)), (Some((Why::Cancelled, Repeat::Never)), before));
+            let kept = std::fs::read_to_string(&path).expect("it is there");
+            let last = kept.lines().rfind(|line| line.contains(&id)).expect("it is noted");
+            assert!(last.contains("cancelled"), "what the caller was told is noted last");
+            return;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_cancellation_is_done_whole_when_its_caller_leaves() {
     let (go, path) = (Arc::new(Notify::new()), scratch());
     let answers = Answers::open(&path, Keep::default()).expect("it opens");

@@ -68,7 +68,7 @@ impl Desk {
                 let why = "The agent cannot note on its disk that it begins this work, which is done at most once.";
                 return Err(doing::not_begun(Why::Unavailable, why));
             }
-            // Whoever came to cancel it meanwhile goes first.
+            // A caller that came to cancel it meanwhile goes first.
             drop(guard);
             guard = is_wanted(job, asked).await?;
         }
