@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_http::token::Token;
 use tokio::net::TcpListener;
 
 use crate::answers::{Answers, Keep};
@@ -18,8 +19,8 @@ use crate::desk::{Desk, Work};
 use crate::handler::{Boxed, Handler};
 use crate::message::pull::Registering;
 use crate::places::Places;
-use crate::serve::{self, Serving, Token};
-use crate::{Context, Contract, doing, doors};
+use crate::serve::{self, Serving};
+use crate::{Context, Contract, doing, doors, gate};
 
 /// How many jobs are done at a time unless said otherwise.
 const CONCURRENCY: usize = 16;
@@ -307,7 +308,7 @@ impl Agent {
     /// Opens what the agent needs of the disk.
     fn open(self) -> io::Result<(Desk, Option<Token>, Registering)> {
         let answers = self.answers.map(|path| Answers::open(&path, self.keep)).transpose()?;
-        let token = self.token_file.map(|path| Token::read(&path)).transpose()?;
+        let token = self.token_file.map(|path| gate::read(&path)).transpose()?;
         let own = Registering {
             name: self.name.clone(),
             agent_type: self.agent_type.clone(),

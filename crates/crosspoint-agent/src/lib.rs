@@ -33,6 +33,7 @@ mod desk;
 mod doing;
 mod doors;
 mod failure;
+mod gate;
 mod handler;
 mod message;
 mod output;

@@ -5,34 +5,32 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::header::AUTHORIZATION;
-use axum::http::{HeaderMap, Method, StatusCode};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
 use axum::routing::get;
-use crosspoint_exchange::refusal::{Refusal, TokenStatus};
+use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::door::Doors;
 use crosspoint_http::json::{Object, response};
 use crosspoint_http::reach::Ours;
 use crosspoint_http::site::{Limits, Plan, Site};
 use crosspoint_http::socket::Listener;
+use crosspoint_http::token::Token;
 use crosspoint_http::{Refused, connection};
-use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use crate::desk::Desk;
+use crate::gate::Gate;
 use crate::message::pull::{self, Registering};
 use crate::message::telling::Orchestrator;
 use crate::message::{Messages, Reports};
-use crate::{Contract, doors};
+use crate::{Contract, doors, gate};
 
 /// Most connections at one time.
 const CONNECTIONS_MAX: usize = 1_000;
@@ -77,21 +75,6 @@ impl Default for Serving {
             is_open_to_all: false,
             drain: DRAIN,
         }
-    }
-}
-
-/// A token that requests must present. It never prints itself.
-pub(crate) struct Token(String);
-
-impl Token {
-    /// Reads a token from its file.
-    pub(crate) fn read(path: &Path) -> io::Result<Token> {
-        let text = std::fs::read_to_string(path)?;
-        let token = text.trim();
-        if token.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{} holds no token", path.display())));
-        }
-        Ok(Token(token.to_owned()))
     }
 }
 
@@ -169,7 +152,7 @@ fn may_serve(serving: &Serving, token: Option<&Token>, listen: SocketAddr) -> io
 }
 
 fn way_to(orchestrator: Option<&Url>, token: Option<&Token>) -> Option<Arc<Orchestrator>> {
-    orchestrator.map(|url| Arc::new(Orchestrator::at(url, token.map(|token| &*token.0))))
+    orchestrator.map(|url| Arc::new(Orchestrator::at(url, token.map(Token::reveal))))
 }
 
 /// Pulls work until the agent stops, and then waits for its end.
@@ -210,31 +193,13 @@ async fn wind_down(
 }
 
 fn router(messages: &Messages, contracts: &BTreeSet<Contract>, token: Option<Token>) -> Router {
-    let hint = doors::hint(contracts);
+    let (hint, gate) = (doors::hint(contracts), Arc::new(Gate { token, site: messages.doors.site.clone() }));
     doors::routes(contracts, messages)
-        .route_layer(axum::middleware::from_fn_with_state(Arc::new(token), check))
+        .route_layer(axum::middleware::from_fn_with_state(gate, gate::check))
         .route("/health", get(alive))
         .route("/health/ready", get(ready).with_state(messages.doors.site.clone()))
         .fallback(move || unknown_path(hint.clone()))
         .method_not_allowed_fallback(wrong_method)
-}
-
-/// Asks for the token, if the agent has one.
-async fn check(State(token): State<Arc<Option<Token>>>, request: Request, next: Next) -> Response {
-    if let Some(token) = &*token
-        && let Err(status) = shows(token, request.headers())
-    {
-        return Refused::from(Refusal::unauthenticated("", status)).into_response();
-    }
-    next.run(request).await
-}
-
-/// Whether a request presents the token.
-fn shows(token: &Token, headers: &HeaderMap) -> Result<(), TokenStatus> {
-    let header = headers.get(AUTHORIZATION).ok_or(TokenStatus::Missing)?;
-    let presented = header.as_bytes().split_at_checked(7).filter(|(word, _)| word.eq_ignore_ascii_case(b"bearer "));
-    let (_, presented) = presented.ok_or(TokenStatus::Malformed)?;
-    if bool::from(presented.trim_ascii().ct_eq(token.0.as_bytes())) { Ok(()) } else { Err(TokenStatus::Unknown) }
 }
 
 async fn alive() -> Response {
