@@ -141,6 +141,7 @@ impl Kept {
             echo: asked.echo.clone(),
             trace: asked.trace.clone(),
             deadline: None,
+            is_asking_free: false,
             memory_bytes: None,
             document: asked.document.clone(),
             input: asked.input.clone(),
