@@ -158,8 +158,8 @@ impl Agent {
     }
 
     /// Says of which type the agent is in the message contract, such as `infra`. Without it the agent takes work that
-    /// is addressed to any type. An orchestrator that it pulls from asks for a type: there it is `code` if none is said,
-    /// and gets work that is addressed to `code` or to no type.
+    /// is addressed to any type. An orchestrator that it pulls from asks for a type: there it is `code` if none is
+    /// said, and gets work that is addressed to `code` or to no type.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -187,7 +187,8 @@ impl Agent {
         Agent { concurrency: jobs.max(1), ..self }
     }
 
-    /// Says how many jobs beside those may wait for a person's answer. While more wait, they count as work that is done.
+    /// Says how many jobs beside those may wait for a person's answer. While more wait, they count as work that is
+    /// done.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }

@@ -109,8 +109,8 @@ impl Job {
         )
     }
 
-    /// Waits until nothing else ends the job, and keeps everything else from it. Returns the outcome that the job has by
-    /// then, if it has one.
+    /// Waits until nothing else ends the job, and keeps everything else from it. Returns the outcome that the job has
+    /// by then, if it has one.
     pub(crate) async fn ending(&self) -> (tokio::sync::MutexGuard<'_, ()>, Option<Arc<Outcome>>) {
         let guard = self.0.ending.lock().await;
         let outcome = match &self.now().phase {
