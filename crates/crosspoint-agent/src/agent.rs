@@ -11,15 +11,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_http::token::Token;
 use tokio::net::TcpListener;
 
 use crate::answers::{Answers, Keep};
-use crate::desk::{Desk, Work};
+use crate::backend::{OwnJobs, Work};
 use crate::handler::{Boxed, Handler};
 use crate::message::pull::Registering;
 use crate::places::Places;
-use crate::serve::{self, Serving, Token};
-use crate::{Context, Contract, doing, doors};
+use crate::serve::{self, Serving};
+use crate::{Context, Contract, doing, doors, gate};
 
 /// How many jobs are done at a time unless said otherwise.
 const CONCURRENCY: usize = 16;
@@ -157,8 +158,8 @@ impl Agent {
     }
 
     /// Says of which type the agent is in the message contract, such as `infra`. Without it the agent takes work that
-    /// is addressed to any type. An orchestrator that it pulls from asks for a type: there it is `code` if none is said,
-    /// and gets work that is addressed to `code` or to no type.
+    /// is addressed to any type. An orchestrator that it pulls from asks for a type: there it is `code` if none is
+    /// said, and gets work that is addressed to `code` or to no type.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -277,8 +278,8 @@ impl Agent {
     /// token.
     pub async fn serve(mut self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         let serving = std::mem::take(&mut self.serving);
-        let (desk, token, own) = self.open()?;
-        serve::run(listener, (desk, own), (serving, token), shutdown).await
+        let (backend, token, own) = self.open()?;
+        serve::run(listener, (backend, own), (serving, token), shutdown).await
     }
 
     /// Pulls work of the message contract from the orchestrator of [`Agent::connect`] until `shutdown` completes, and
@@ -302,14 +303,14 @@ impl Agent {
     /// Fails if the agent is connected to no orchestrator, or if the store of answers or the token cannot be read.
     pub async fn pull(mut self, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         let serving = std::mem::take(&mut self.serving);
-        let (desk, token, own) = self.open()?;
-        serve::pull((desk, own), (serving, token), shutdown).await
+        let (backend, token, own) = self.open()?;
+        serve::pull((backend, own), (serving, token), shutdown).await
     }
 
     /// Opens what the agent needs of the disk.
-    fn open(self) -> io::Result<(Desk, Option<Token>, Registering)> {
+    fn open(self) -> io::Result<(OwnJobs, Option<Token>, Registering)> {
         let answers = self.answers.map(|path| Answers::open(&path, self.keep)).transpose()?;
-        let token = self.token_file.map(|path| Token::read(&path)).transpose()?;
+        let token = self.token_file.map(|path| gate::read(&path)).transpose()?;
         let own = Registering {
             name: self.name.clone(),
             agent_type: self.agent_type.clone(),
@@ -317,6 +318,6 @@ impl Agent {
             concurrency: self.concurrency,
         };
         let places = Places::new(self.concurrency, self.waiting);
-        Ok((Desk::new((self.name, self.agent_type), self.works, (places, self.grace), answers), token, own))
+        Ok((OwnJobs::new((self.name, self.agent_type), self.works, (places, self.grace), answers), token, own))
     }
 }

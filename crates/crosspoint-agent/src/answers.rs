@@ -23,7 +23,7 @@ pub(crate) use self::file::Place;
 use self::file::{AnswerFile, Index};
 pub(crate) use self::line::Kept;
 use self::line::Line;
-use crate::desk::Name;
+use crate::backend::Name;
 use crate::record::{Asked, Record};
 
 /// How long answers are kept, and how many bytes of them.

@@ -6,15 +6,19 @@ use std::time::Duration;
 use crosspoint_contracts::failure::{Dispatched, Failure as Why, Repeat};
 use crosspoint_contracts::outcome::{Outcome, Text};
 use crosspoint_contracts::reply::{Failed, Given};
+use crosspoint_exchange::backend::Followed;
 use futures_util::FutureExt;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::handler::{Boxed, Done};
-use crate::record::{Asked, Job};
+use crate::record::{Asked, Job, Phase};
 use crate::{Context, Failure};
 
 /// How long a handler that is told to stop may go on, unless said otherwise.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a person is waited for before the time is looked at again.
+const ASKING_MAX: Duration = Duration::from_secs(3_600);
 
 /// Runs a handler. The job may have its outcome before: a caller that cancels does not wait for the handler.
 pub(crate) async fn run(handler: &Boxed, grace: Duration, job: &Job, asked: &Asked, context: &Context) -> Outcome {
@@ -25,7 +29,7 @@ pub(crate) async fn run(handler: &Boxed, grace: Duration, job: &Job, asked: &Ask
     let done = tokio::select! {
         done = &mut doing => done.unwrap_or_else(|_| Err(Failure::new("the handler panicked").code("PANIC").failed())),
         () = stopped(job, grace) => Err(Failure::cancelled().failed()),
-        () = expired(asked) => {
+        () = out_of_time(job, asked) => {
             job.stop().cancel();
             let _ = tokio::time::timeout(grace, doing).await;
             Err(Failed::of(Why::Timeout, Dispatched::Yes))
@@ -39,6 +43,20 @@ pub(crate) async fn expired(asked: &Asked) {
     match asked.deadline {
         Some(deadline) => sleep_until(Instant::from_std(deadline)).await,
         None => std::future::pending().await,
+    }
+}
+
+/// Waits until the job takes longer than its caller allows.
+async fn out_of_time(job: &Job, asked: &Asked) {
+    let Some(mut deadline) = asked.deadline.map(Instant::from_std) else { return std::future::pending().await };
+    while Instant::now() < deadline {
+        let (seen, since) = (job.now(), Instant::now());
+        let is_asking = asked.is_asking_free && matches!(seen.phase, Phase::Waiting { .. });
+        let until = if is_asking { since + ASKING_MAX } else { deadline };
+        job.moved(&seen, until.into_std()).await;
+        if is_asking {
+            deadline += since.elapsed();
+        }
     }
 }
 

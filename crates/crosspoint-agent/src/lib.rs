@@ -28,12 +28,13 @@
 
 mod agent;
 mod answers;
+mod backend;
 mod clock;
 mod context;
-mod desk;
 mod doing;
 mod doors;
 mod failure;
+mod gate;
 mod handler;
 mod message;
 mod output;

@@ -31,7 +31,7 @@ use crosspoint_http::door::{Asking, Doors, SentBy};
 use uuid::Uuid;
 
 use self::telling::Orchestrator;
-use crate::desk::Desk;
+use crate::backend::OwnJobs;
 use crate::record::Job;
 
 /// How long an orchestrator that does not say how long it waits is kept waiting. It gives up after 30 s of silence.
@@ -46,7 +46,7 @@ const TOLD_PERIOD: Duration = Duration::from_millis(10);
 /// What the endpoint shares; cloning shares it.
 #[derive(Clone)]
 pub(crate) struct Messages {
-    pub(crate) doors: Doors<Desk>,
+    pub(crate) doors: Doors<OwnJobs>,
     pub(crate) reports: Reports,
 }
 
@@ -60,13 +60,13 @@ impl axum::extract::FromRef<Messages> for crosspoint_http::Site {
 #[derive(Clone)]
 pub(crate) struct Reports {
     to: Option<Arc<Orchestrator>>,
-    desk: Desk,
+    backend: OwnJobs,
     told: Arc<Mutex<BTreeSet<Uuid>>>,
 }
 
 impl Reports {
-    pub(crate) fn new(to: Option<Arc<Orchestrator>>, desk: Desk) -> Reports {
-        Reports { to, desk, told: Arc::default() }
+    pub(crate) fn new(to: Option<Arc<Orchestrator>>, backend: OwnJobs) -> Reports {
+        Reports { to, backend, told: Arc::default() }
     }
 
     /// Returns the orchestrator that is told, if there is one.
@@ -84,9 +84,10 @@ impl Reports {
         if !lock(&self.told, &|told| told.insert(id)) {
             return;
         }
-        let (job, beside, desk, told) = (work.job.clone(), work.beside.clone(), self.desk.clone(), self.told.clone());
+        let (job, beside, backend, told) =
+            (work.job.clone(), work.beside.clone(), self.backend.clone(), self.told.clone());
         tokio::spawn(async move {
-            orchestrator.tell(&desk, job, beside).await;
+            orchestrator.tell(&backend, job, beside).await;
             lock(&told, &|told| told.remove(&id));
         });
     }
@@ -141,7 +142,7 @@ fn pass_on(job: &Job, request: &[u8]) {
     }
 }
 
-async fn cancel(doors: &Doors<Desk>, caller: &Caller, bytes: &[u8]) -> Result<Response, Refusal> {
+async fn cancel(doors: &Doors<OwnJobs>, caller: &Caller, bytes: &[u8]) -> Result<Response, Refusal> {
     let cancel = Cancel::read(bytes).ok_or_else(|| {
         Refusal::invalid("an agent takes an `error` only if it cancels work", "send error_code 5901 to cancel work")
     })?;

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::Output;
-use crate::desk::Name;
+use crate::backend::Name;
 use crate::same::Likeness;
 
 /// Most messages with answers that are remembered of one job.
@@ -40,6 +40,8 @@ pub(crate) struct Asked {
     pub(crate) trace: Option<Box<str>>,
     /// Until when the caller waits for the work.
     pub(crate) deadline: Option<Instant>,
+    /// Whether the time in which a person is asked does not count for it.
+    pub(crate) is_asking_free: bool,
     /// How much memory a program may use for it, in bytes (MSG-6.5).
     pub(crate) memory_bytes: Option<u64>,
     pub(crate) document: Block,
@@ -94,7 +96,7 @@ struct Shared {
     brought: Mutex<VecDeque<Box<str>>>,
     /// What the handler has printed so far.
     output: Output,
-    /// Held by whoever ends the job, until its outcome is kept.
+    /// Held while the job is being ended, until its outcome is kept.
     ending: tokio::sync::Mutex<()>,
 }
 
@@ -260,6 +262,8 @@ impl Asked {
         };
         let likeness = Likeness::of(&new.work, &input);
         let id = Uuid::new_v4();
+        // The agent makes one attempt.
+        let longest = [new.limits.total, new.limits.attempt].into_iter().flatten().min();
         Asked {
             id,
             names,
@@ -271,7 +275,8 @@ impl Asked {
             pinned: new.agent,
             echo: new.echo,
             trace: new.trace,
-            deadline: new.limits.total.and_then(|total| now.checked_add(total)),
+            deadline: longest.and_then(|longest| now.checked_add(longest)),
+            is_asking_free: longest != new.limits.total,
             memory_bytes: new.limits.memory_bytes,
             document: new.document,
             input: Body::trusted(input),

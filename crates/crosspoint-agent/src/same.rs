@@ -40,8 +40,8 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// Adds a value, however it is spelled: members in the order of their names, texts without escapes, and numbers by their
-/// exact values.
+/// Adds a value, however it is spelled: members in the order of their names, texts without escapes, and numbers by
+/// their value.
 fn add(digest: &mut Sha256, value: Value<'_, '_>) {
     let text = |digest: &mut Sha256, text: &str| {
         digest.update(text.len().to_le_bytes());

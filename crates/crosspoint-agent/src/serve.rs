@@ -5,34 +5,32 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::{Request, State};
-use axum::http::header::AUTHORIZATION;
-use axum::http::{HeaderMap, Method, StatusCode};
-use axum::middleware::Next;
-use axum::response::{IntoResponse, Response};
+use axum::extract::State;
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
 use axum::routing::get;
-use crosspoint_exchange::refusal::{Refusal, TokenStatus};
+use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::door::Doors;
 use crosspoint_http::json::{Object, response};
 use crosspoint_http::reach::Ours;
 use crosspoint_http::site::{Limits, Plan, Site};
 use crosspoint_http::socket::Listener;
+use crosspoint_http::token::Token;
 use crosspoint_http::{Refused, connection};
-use subtle::ConstantTimeEq;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::desk::Desk;
+use crate::backend::OwnJobs;
+use crate::gate::Gate;
 use crate::message::pull::{self, Registering};
 use crate::message::telling::Orchestrator;
 use crate::message::{Messages, Reports};
-use crate::{Contract, doors};
+use crate::{Contract, doors, gate};
 
 /// Most connections at one time.
 const CONNECTIONS_MAX: usize = 1_000;
@@ -80,25 +78,10 @@ impl Default for Serving {
     }
 }
 
-/// A token that requests must present. It never prints itself.
-pub(crate) struct Token(String);
-
-impl Token {
-    /// Reads a token from its file.
-    pub(crate) fn read(path: &Path) -> io::Result<Token> {
-        let text = std::fs::read_to_string(path)?;
-        let token = text.trim();
-        if token.is_empty() {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("{} holds no token", path.display())));
-        }
-        Ok(Token(token.to_owned()))
-    }
-}
-
 /// Serves the doors, and pulls work beside them if the agent is connected, until `shutdown` completes.
 pub(crate) async fn run(
     listener: TcpListener,
-    (desk, own): (Desk, Registering),
+    (backend, own): (OwnJobs, Registering),
     (serving, token): (Serving, Option<Token>),
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
@@ -111,12 +94,12 @@ pub(crate) async fn run(
     let ours = Ours::new(&listen.to_string(), &names);
     let plan = Plan { limits: Limits::default(), routes: Vec::new(), ours, doors };
     let site = Site::new(plan);
-    let doors = Doors { backend: desk.clone(), site: site.clone(), wait_max: WAIT_MAX, sync_wait: WAIT_MAX };
-    let pushing = Reports::new(way_to(told.as_ref(), token.as_ref()), desk.clone());
+    let doors = Doors { backend: backend.clone(), site: site.clone(), wait_max: WAIT_MAX, sync_wait: WAIT_MAX };
+    let pushing = Reports::new(way_to(told.as_ref(), token.as_ref()), backend.clone());
     // One orchestrator is told of a job once, however the job came.
     let pulling = match told == pulled {
         true => pushing.clone(),
-        false => Reports::new(way_to(pulled.as_ref(), token.as_ref()), desk.clone()),
+        false => Reports::new(way_to(pulled.as_ref(), token.as_ref()), backend.clone()),
     };
     let messages = Messages { doors, reports: pushing.clone() };
     let router = router(&messages, &contracts, token);
@@ -125,18 +108,18 @@ pub(crate) async fn run(
     tokio::select! {
         never = connection::accept(&listener, &site, &router, &places) => match never {},
         never = pull_until(site.stopping(), &own, &pulling) => match never {},
-        () = wind_down(&site, &desk, (vec![pushing, pulling.clone()], drain), shutdown) => {}
+        () = wind_down(&site, &backend, (vec![pushing, pulling.clone()], drain), shutdown) => {}
     }
     drop(listener);
     site.closing().cancel();
     let _ = tokio::time::timeout(FLUSH_TIME_MAX, places.all_free()).await;
-    desk.close().await;
+    backend.close().await;
     Ok(())
 }
 
 /// Pulls work until `shutdown` completes, and serves no door.
 pub(crate) async fn pull(
-    (desk, own): (Desk, Registering),
+    (backend, own): (OwnJobs, Registering),
     (serving, token): (Serving, Option<Token>),
     shutdown: impl Future<Output = ()>,
 ) -> io::Result<()> {
@@ -146,12 +129,12 @@ pub(crate) async fn pull(
     }
     let ours = Ours::new("", &[]);
     let site = Site::new(Plan { limits: Limits::default(), routes: Vec::new(), ours, doors: Vec::new() });
-    let pulling = Reports::new(way_to(serving.pulled.as_ref(), token.as_ref()), desk.clone());
+    let pulling = Reports::new(way_to(serving.pulled.as_ref(), token.as_ref()), backend.clone());
     tokio::select! {
         never = pull_until(site.stopping(), &own, &pulling) => match never {},
-        () = wind_down(&site, &desk, (vec![pulling.clone()], serving.drain), shutdown) => {}
+        () = wind_down(&site, &backend, (vec![pulling.clone()], serving.drain), shutdown) => {}
     }
-    desk.close().await;
+    backend.close().await;
     Ok(())
 }
 
@@ -169,7 +152,7 @@ fn may_serve(serving: &Serving, token: Option<&Token>, listen: SocketAddr) -> io
 }
 
 fn way_to(orchestrator: Option<&Url>, token: Option<&Token>) -> Option<Arc<Orchestrator>> {
-    orchestrator.map(|url| Arc::new(Orchestrator::at(url, token.map(|token| &*token.0))))
+    orchestrator.map(|url| Arc::new(Orchestrator::at(url, token.map(Token::reveal))))
 }
 
 /// Pulls work until the agent stops, and then waits for its end.
@@ -185,7 +168,7 @@ async fn pull_until(stopping: &CancellationToken, own: &Registering, reports: &R
 /// told.
 async fn wind_down(
     site: &Site,
-    desk: &Desk,
+    backend: &OwnJobs,
     (reports, drain): (Vec<Reports>, Duration),
     shutdown: impl Future<Output = ()>,
 ) {
@@ -197,44 +180,26 @@ async fn wind_down(
         }
     };
     let answered = async {
-        desk.idle().await;
+        backend.idle().await;
         told().await;
         while site.is_answering() {
             tokio::time::sleep(IDLE_PERIOD).await;
         }
     };
     if tokio::time::timeout(drain, answered).await.is_err() {
-        desk.stop().await;
+        backend.stop().await;
         let _ = tokio::time::timeout(TOLD_TIME_MAX, told()).await;
     }
 }
 
 fn router(messages: &Messages, contracts: &BTreeSet<Contract>, token: Option<Token>) -> Router {
-    let hint = doors::hint(contracts);
+    let (hint, gate) = (doors::hint(contracts), Arc::new(Gate { token, site: messages.doors.site.clone() }));
     doors::routes(contracts, messages)
-        .route_layer(axum::middleware::from_fn_with_state(Arc::new(token), check))
+        .route_layer(axum::middleware::from_fn_with_state(gate, gate::check))
         .route("/health", get(alive))
         .route("/health/ready", get(ready).with_state(messages.doors.site.clone()))
         .fallback(move || unknown_path(hint.clone()))
         .method_not_allowed_fallback(wrong_method)
-}
-
-/// Asks for the token, if the agent has one.
-async fn check(State(token): State<Arc<Option<Token>>>, request: Request, next: Next) -> Response {
-    if let Some(token) = &*token
-        && let Err(status) = shows(token, request.headers())
-    {
-        return Refused::from(Refusal::unauthenticated("", status)).into_response();
-    }
-    next.run(request).await
-}
-
-/// Whether a request presents the token.
-fn shows(token: &Token, headers: &HeaderMap) -> Result<(), TokenStatus> {
-    let header = headers.get(AUTHORIZATION).ok_or(TokenStatus::Missing)?;
-    let presented = header.as_bytes().split_at_checked(7).filter(|(word, _)| word.eq_ignore_ascii_case(b"bearer "));
-    let (_, presented) = presented.ok_or(TokenStatus::Malformed)?;
-    if bool::from(presented.trim_ascii().ct_eq(token.0.as_bytes())) { Ok(()) } else { Err(TokenStatus::Unknown) }
 }
 
 async fn alive() -> Response {

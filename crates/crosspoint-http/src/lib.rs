@@ -6,7 +6,7 @@
 //! Serving, in reading order:
 //! - [`site`]: what all requests to one server share: limits, counts, and whether it is stopping;
 //! - [`socket`], [`connection`], [`slow_reader`]: who gets a place, and how a connection ends;
-//! - [`limit`]: what each address and each caller has of its own;
+//! - [`limit`]: what each address and each caller has of its own; [`token`]: the secrets by which they are known;
 //! - [`host`], [`reach`]: which requests are meant for this server and come from no foreign page;
 //! - [`body`], [`json_body`], [`query`], [`headers`]: what comes in; [`long`]: documents that keep a processor busy;
 //! - [`door`]: the doors of contracts;
@@ -37,6 +37,7 @@ pub mod site;
 pub mod slow_reader;
 pub mod socket;
 pub mod tally;
+pub mod token;
 
 pub use refusal::Refused;
 pub use site::Site;

@@ -44,8 +44,8 @@ impl Agent {
         self
     }
 
-    /// Connects the agent to this orchestrator of the message contract: it registers there, asks for work, and tells how
-    /// the work goes. [`Agent::serve`] does so beside its own address, [`Agent::pull`] without one.
+    /// Connects the agent to this orchestrator of the message contract: it registers there, asks for work, and tells
+    /// how the work goes. [`Agent::serve`] does so beside its own address, [`Agent::pull`] without one.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }

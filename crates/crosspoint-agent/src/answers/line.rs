@@ -195,6 +195,7 @@ impl Kept {
             echo: job.echo.clone(),
             trace: job.trace.clone(),
             deadline: None,
+            is_asking_free: false,
             memory_bytes: None,
             document: Block(Bytes::new()),
             input: Body::trusted("{}"),

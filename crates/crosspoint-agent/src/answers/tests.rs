@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::file::{AnswerFile, Index, note};
 use super::line::Line;
 use super::{Answers, Keep};
-use crate::desk::Name;
+use crate::backend::Name;
 
 /// A path that no other test has.
 fn scratch(name: &str) -> PathBuf {

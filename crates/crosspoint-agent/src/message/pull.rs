@@ -165,7 +165,7 @@ async fn ask(orchestrator: &Orchestrator, poll: &Poll) -> Polled {
 async fn take(sent: Bytes, orchestrator: &Orchestrator, reports: &Reports) {
     if let Some(cancel) = Cancel::read(&sent) {
         // The outcome is told like any other.
-        let _ = message::cancel_job(&reports.desk, &Caller::everyone(), &cancel).await;
+        let _ = message::cancel_job(&reports.backend, &Caller::everyone(), &cancel).await;
         return;
     }
     if About::of(&sent).kind != Some(Kind::WorkRequest) {
@@ -173,7 +173,7 @@ async fn take(sent: Bytes, orchestrator: &Orchestrator, reports: &Reports) {
     }
     let read = admission::read(Contract::Message, &sent, Headers::default());
     let admitted = match read {
-        Ok(reading) => admission::submit(&reports.desk, reading).await,
+        Ok(reading) => admission::submit(&reports.backend, reading).await,
         Err(refusal) => Err(refusal),
     };
     match admitted {

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::Output;
-use crate::desk::Desk;
+use crate::backend::OwnJobs;
 use crate::record::{Job, Record};
 
 /// An agent that works says so at least this often.
@@ -118,7 +118,7 @@ impl Orchestrator {
     }
 
     /// Tells how a job goes, until its outcome was taken.
-    pub(crate) async fn tell(&self, desk: &Desk, job: Job, beside: Beside) {
+    pub(crate) async fn tell(&self, backend: &OwnJobs, job: Job, beside: Beside) {
         let mut now = job.now();
         let trace = Trace::of_attempt(now.asked.id, now.asked.trace.as_deref(), 1);
         let mut telling = Telling { to: self, beside, trace, sent: Sent::default() };
@@ -126,7 +126,7 @@ impl Orchestrator {
         while Job::snapshot(&now).ended().is_none() {
             if status_due <= Instant::now() {
                 if telling.status(&now).await {
-                    let _ = desk.cancel(&Caller::everyone(), &job).await;
+                    let _ = backend.cancel(&Caller::everyone(), &job).await;
                 }
                 status_due = Instant::now() + STATUS_PERIOD;
             }

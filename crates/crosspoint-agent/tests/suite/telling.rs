@@ -19,8 +19,19 @@ async fn waits(_: Value, context: Context) -> Result<Value, Failure> {
     Err(Failure::new("told to stop"))
 }
 
+async fn asks(_: Value, context: Context) -> Result<Value, Failure> {
+    context.ask("Which zone?", None).await
+}
+
 fn agent() -> Agent {
-    Agent::new("worker").on("quick", quick).on("waits", waits).forgetful()
+    Agent::new("worker").on("quick", quick).on("waits", waits).on("asks", asks).forgetful()
+}
+
+/// A request for work that may take 200 s, and by MSG-6.2 30 s more.
+fn limited(work: &str) -> Value {
+    let mut request = request(work, ID);
+    request["payload"]["hints"]["max_duration_seconds"] = json!(200);
+    request
 }
 
 /// Gives an agent one work, and then answers none of its polls, each of which ends after 30 s. Returns how often the
@@ -36,7 +47,7 @@ async fn sent(
         match &*asked.target {
             "/api/agent/register" => registered(None),
             "/api/agent/message" => Some((answer(asked), json!({}))),
-            _ if !std::mem::replace(&mut is_given, true) => Some((200, json!({"messages": [request(work, ID)]}))),
+            _ if !std::mem::replace(&mut is_given, true) => Some((200, json!({"messages": [limited(work)]}))),
             _ => None,
         }
     })
@@ -57,10 +68,22 @@ async fn sent(
 /// MSG-6.4.
 #[tokio::test(start_paused = true)]
 async fn a_status_is_repeated_while_nothing_happens() {
-    let counts = sent("waits", "work_status", 12, |_| 204).await;
+    let counts = sent("waits", "work_status", 6, |_| 204).await;
     // Three in the 30 s of each poll.
     let all: usize = counts.iter().sum();
-    assert!((25..=40).contains(&all), "{counts:?}");
+    assert!((12..=20).contains(&all), "{counts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_has_a_deadline() {
+    let counts = sent("waits", "error", 20, |_| 204).await;
+    let (within, after) = counts.split_at(6);
+    assert_eq!((within.iter().sum::<usize>(), after.iter().sum::<usize>()), (0, 1), "{counts:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_time_in_which_a_person_is_asked_is_not_that_of_a_message() {
+    assert_eq!(sent("asks", "error", 20, |_| 204).await.iter().sum::<usize>(), 0);
 }
 
 #[tokio::test(start_paused = true)]

@@ -70,7 +70,9 @@ pub(super) fn run(arguments: &Agent, listen: &str, program: Program) -> Result<E
         made.with_context(|| format!("cannot make {}", directory.display()))?;
         let worker = Arc::new(Worker::new(arguments, program, (lock, documents)));
         let service = service(arguments, &worker).answers(&answers);
-        let listener = TcpListener::bind(listen).await.with_context(|| format!("cannot listen on {listen}; write it as 127.0.0.1:8000"))?;
+        let listener = TcpListener::bind(listen)
+            .await
+            .with_context(|| format!("cannot listen on {listen}; write it as 127.0.0.1:8000"))?;
         serve(arguments, listener, service).await
     });
     // Does not wait for threads that still read from programs that are dead.

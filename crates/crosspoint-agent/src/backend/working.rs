@@ -8,7 +8,7 @@ use crosspoint_contracts::outcome::Outcome;
 use crosspoint_exchange::backend::Followed;
 use tokio::time::Instant;
 
-use super::{Desk, Work};
+use super::{OwnJobs, Work};
 use crate::record::{Asked, Job, Phase};
 use crate::{Context, doing};
 
@@ -23,7 +23,7 @@ enum Fate {
     Lost,
 }
 
-impl Desk {
+impl OwnJobs {
     /// Does the work of a job, when there is room for it.
     pub(super) async fn work(self, job: Job, asked: Arc<Asked>, context: Context) {
         let (outcome, fate) = match self.begin(&job, &asked, &context).await {

@@ -15,7 +15,7 @@ use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::Repeat;
@@ -24,6 +24,7 @@ use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::backend::{Agent, Backend, Denied, Followed, Submitted, Unaccepted, Whole};
 use crosspoint_exchange::refusal::Refusal;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use self::jobs::Jobs;
@@ -36,7 +37,7 @@ use crate::{Context, doing};
 
 /// An agent's jobs; cloning shares them.
 #[derive(Clone)]
-pub(crate) struct Desk(Arc<Shared>);
+pub(crate) struct OwnJobs(Arc<Shared>);
 
 struct Shared {
     name: Arc<str>,
@@ -60,15 +61,15 @@ pub(crate) struct Work {
     pub(crate) at_most_once: bool,
 }
 
-impl Desk {
+impl OwnJobs {
     pub(crate) fn new(
         (name, agent_type): (Arc<str>, Option<Arc<str>>),
         works: BTreeMap<Arc<str>, Work>,
         (places, grace): (Places, Duration),
         answers: Option<Answers>,
-    ) -> Desk {
+    ) -> OwnJobs {
         let (jobs, ended, is_stopped) = (Mutex::default(), Notify::new(), AtomicBool::new(false));
-        Desk(Arc::new(Shared { name, agent_type, works, places, grace, jobs, answers, ended, is_stopped }))
+        OwnJobs(Arc::new(Shared { name, agent_type, works, places, grace, jobs, answers, ended, is_stopped }))
     }
 
     fn jobs(&self) -> MutexGuard<'_, Jobs> {
@@ -210,7 +211,7 @@ enum Taken {
     New(Job, tokio::sync::mpsc::UnboundedReceiver<Body>),
 }
 
-impl Backend for Desk {
+impl Backend for OwnJobs {
     type Job = Job;
     type Room = ();
 
@@ -225,7 +226,7 @@ impl Backend for Desk {
         if self.0.agent_type.as_ref().zip(new.addressed.as_ref()).is_some_and(is_other) {
             return Err(Unaccepted::WrongType);
         }
-        let asked = Arc::new(Asked::new(new, Instant::now()));
+        let asked = Arc::new(Asked::new(new, Instant::now().into_std()));
         let (job, answers) = match self.take(&asked)? {
             Taken::Known(job) => return Ok(Submitted::Repeat(job)),
             Taken::Stored(name, is_one) => {
@@ -287,9 +288,9 @@ impl Backend for Desk {
     }
 
     async fn cancel(&self, _: &Caller, job: &Job) -> Result<(), Denied> {
-        let (desk, job) = (self.clone(), job.clone());
+        let (backend, job) = (self.clone(), job.clone());
         // It is done whole, whatever becomes of the caller: what is on disk is what becomes of the job.
-        let cancelled = tokio::spawn(async move { desk.end_cancelled(&job).await });
+        let cancelled = tokio::spawn(async move { backend.end_cancelled(&job).await });
         cancelled.await.unwrap_or_else(|_| Err(Denied::Refused(Refusal::internal())))
     }
 
@@ -298,7 +299,7 @@ impl Backend for Desk {
         Some(job.now().asked.document.clone()).filter(|document| !document.0.is_empty())
     }
 
-    async fn with_text(&self, now: Arc<Record>) -> Result<Whole<Desk>, Refusal> {
+    async fn with_text(&self, now: Arc<Record>) -> Result<Whole<OwnJobs>, Refusal> {
         Ok(Whole { now, room: None })
     }
 

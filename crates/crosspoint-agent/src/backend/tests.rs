@@ -18,7 +18,7 @@ use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, oneshot};
 
-use super::{Desk, Work};
+use super::{OwnJobs, Work};
 use crate::answers::Answers;
 use crate::handler::Boxed;
 use crate::places::Places;
@@ -31,15 +31,15 @@ const DOOR: Door = Door::Contract(Contract::Task);
 fn scratch() -> PathBuf {
     static MADE: AtomicU32 = AtomicU32::new(0);
     let number = MADE.fetch_add(1, Ordering::Relaxed);
-    let directory = std::env::temp_dir().join(format!("crosspoint-desk-{}-{number}", std::process::id()));
+    let directory = std::env::temp_dir().join(format!("crosspoint-backend-{}-{number}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory can be made");
     directory.join("answers")
 }
 
-fn desk(works: Vec<(&str, Boxed, bool)>, answers: Option<Answers>) -> Desk {
+fn backend(works: Vec<(&str, Boxed, bool)>, answers: Option<Answers>) -> OwnJobs {
     let work = |(name, handler, at_most_once): (&str, Boxed, bool)| (name.into(), Work { handler, at_most_once });
     let works: BTreeMap<Arc<str>, Work> = works.into_iter().map(work).collect();
-    Desk::new(("worker".into(), None), works, (Places::new(1, 1), Duration::from_secs(5)), answers)
+    OwnJobs::new(("worker".into(), None), works, (Places::new(1, 1), Duration::from_secs(5)), answers)
 }
 
 fn counting(calls: &Arc<AtomicU32>) -> Boxed {
@@ -83,8 +83,8 @@ fn request(work: &str, id: &str, document: &Bytes) -> NewJob {
     }
 }
 
-async fn submitted(desk: &Desk, work: &str, id: &str) -> Job {
-    match desk.submit(&Caller::everyone(), request(work, id, &Bytes::from_static(b"{}"))).await {
+async fn submitted(backend: &OwnJobs, work: &str, id: &str) -> Job {
+    match backend.submit(&Caller::everyone(), request(work, id, &Bytes::from_static(b"{}"))).await {
         Ok(Submitted::New(job) | Submitted::Repeat(job)) => job,
         Err(_) => panic!("it is taken"),
     }
@@ -105,14 +105,14 @@ fn why(job: &Job) -> Option<(Why, Repeat)> {
 async fn work_that_is_done_at_most_once_is_not_begun_where_that_cannot_be_noted() {
     let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch());
     let answers = Answers::open(&path, Keep::default()).expect("it opens");
-    let desk = desk(vec![("pay", counting(&calls), true), ("read", counting(&calls), false)], Some(answers));
-    desk.close().await;
-    let pay = submitted(&desk, "pay", "p-1").await;
+    let backend = backend(vec![("pay", counting(&calls), true), ("read", counting(&calls), false)], Some(answers));
+    backend.close().await;
+    let pay = submitted(&backend, "pay", "p-1").await;
     ended(&pay).await;
     assert_eq!((why(&pay), calls.load(Ordering::Relaxed)), (Some((Why::Unavailable, Repeat::Safe)), 0));
     assert!(pay.is_done_again(), "the same request is tried again");
     // Other work was done, so its caller is answered.
-    let read = submitted(&desk, "read", "r-1").await;
+    let read = submitted(&backend, "read", "r-1").await;
     ended(&read).await;
     assert_eq!((why(&read), calls.load(Ordering::Relaxed)), (None, 1));
 }
@@ -122,23 +122,23 @@ async fn a_job_that_is_cancelled_as_its_turn_comes_is_not_begun() {
     let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch());
     let answers = Answers::open(&path, Keep::default()).expect("it opens");
     // The first job cancels the second and gives it its place in one step.
-    let (go, waits) = oneshot::channel::<(Desk, Job)>();
+    let (go, waits) = oneshot::channel::<(OwnJobs, Job)>();
     let waits = Arc::new(std::sync::Mutex::new(vec![waits]));
     let cancels = move |_: Value, _: Context| {
         let waits = waits.lock().expect("it is free").pop();
         async move {
-            let (desk, other) = waits.expect("it is called once").await?;
-            let _ = desk.cancel(&Caller::everyone(), &other).await;
+            let (backend, other) = waits.expect("it is called once").await?;
+            let _ = backend.cancel(&Caller::everyone(), &other).await;
             Ok::<_, Failure>(json!({}))
         }
     };
     let works = vec![("cancel", cancels.boxed(), false), ("pay", counting(&calls), true)];
-    let desk = desk(works, Some(answers));
-    let first = submitted(&desk, "cancel", "c-1").await;
-    let second = submitted(&desk, "pay", "p-1").await;
-    assert!(go.send((desk.clone(), second.clone())).is_ok());
+    let backend = backend(works, Some(answers));
+    let first = submitted(&backend, "cancel", "c-1").await;
+    let second = submitted(&backend, "pay", "p-1").await;
+    assert!(go.send((backend.clone(), second.clone())).is_ok());
     ended(&first).await;
-    desk.idle().await;
+    backend.idle().await;
     assert_eq!((why(&second), calls.load(Ordering::Relaxed)), (Some((Why::Cancelled, Repeat::Never)), 0));
     let kept = std::fs::read_to_string(path).expect("it is there");
     let of_second: Vec<&str> = kept.lines().filter(|line| line.contains("p-1")).collect();
@@ -151,13 +151,13 @@ async fn a_place_and_an_end_that_come_together_are_the_end() {
     let calls = Arc::new(AtomicU32::new(0));
     for _ in 0..20 {
         let go = Arc::new(Notify::new());
-        let desk = desk(vec![("stay", staying(&go), false), ("pay", counting(&calls), true)], None);
-        submitted(&desk, "stay", "s-1").await;
-        let second = submitted(&desk, "pay", "p-1").await;
+        let backend = backend(vec![("stay", staying(&go), false), ("pay", counting(&calls), true)], None);
+        submitted(&backend, "stay", "s-1").await;
+        let second = submitted(&backend, "pay", "p-1").await;
         // The first is woken first and leaves its place; when the second is woken it has one and is to stop.
         go.notify_one();
         second.stop().cancel();
-        desk.idle().await;
+        backend.idle().await;
         assert_eq!((why(&second), calls.load(Ordering::Relaxed)), (Some((Why::Unavailable, Repeat::Safe)), 0));
     }
 }
@@ -166,14 +166,14 @@ async fn a_place_and_an_end_that_come_together_are_the_end() {
 async fn a_job_that_is_cancelled_while_its_beginning_is_noted_is_not_begun() {
     let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch());
     let answers = Answers::open(&path, Keep::default()).expect("it opens");
-    let desk = desk(vec![("pay", counting(&calls), true)], Some(answers));
+    let backend = backend(vec![("pay", counting(&calls), true)], Some(answers));
     for number in 0.. {
         let (before, id) = (calls.load(Ordering::Relaxed), format!("p-{number}"));
-        let job = submitted(&desk, "pay", &id).await;
+        let job = submitted(&backend, "pay", &id).await;
         // A disk that is faster than this thread has it noted already.
         if matches!(job.now().phase, Phase::Queued) {
-            assert!(desk.end_cancelled(&job).await.is_ok());
-            desk.idle().await;
+            assert!(backend.end_cancelled(&job).await.is_ok());
+            backend.idle().await;
             assert_eq!((why(&job), calls.load(Ordering::Relaxed)), (Some((Why::Cancelled, Repeat::Never)), before));
             let kept = std::fs::read_to_string(&path).expect("it is there");
             let last = kept.lines().rfind(|line| line.contains(&id)).expect("it is noted");
@@ -187,11 +187,11 @@ async fn a_job_that_is_cancelled_while_its_beginning_is_noted_is_not_begun() {
 async fn a_cancellation_is_done_whole_when_its_caller_leaves() {
     let (go, path) = (Arc::new(Notify::new()), scratch());
     let answers = Answers::open(&path, Keep::default()).expect("it opens");
-    let desk = desk(vec![("stay", staying(&go), false)], Some(answers));
-    let job = submitted(&desk, "stay", "s-1").await;
+    let backend = backend(vec![("stay", staying(&go), false)], Some(answers));
+    let job = submitted(&backend, "stay", "s-1").await;
     let caller = Caller::everyone();
     // The caller asks, and leaves while the disk is written.
-    assert!(desk.cancel(&caller, &job).now_or_never().is_none());
+    assert!(backend.cancel(&caller, &job).now_or_never().is_none());
     ended(&job).await;
     assert_eq!(why(&job), Some((Why::Cancelled, Repeat::Never)));
     assert!(job.stop().is_cancelled());
@@ -201,19 +201,19 @@ async fn a_cancellation_is_done_whole_when_its_caller_leaves() {
 #[tokio::test]
 async fn live_jobs_are_weighed() {
     let go = Arc::new(Notify::new());
-    let desk = desk(vec![("stay", staying(&go), false)], None);
+    let backend = backend(vec![("stay", staying(&go), false)], None);
     let document = Bytes::from([&b"{}"[..], &vec![b' '; (16 << 20) - 2]].concat());
     let submit = |id: u32| {
-        let (desk, new) = (desk.clone(), request("stay", &format!("s-{id}"), &document));
-        async move { desk.submit(&Caller::everyone(), new).await }
+        let (backend, new) = (backend.clone(), request("stay", &format!("s-{id}"), &document));
+        async move { backend.submit(&Caller::everyone(), new).await }
     };
     for id in 0..16 {
         assert!(matches!(submit(id).await, Ok(Submitted::New(_))), "{id}");
     }
     let Err(Unaccepted::Refused(refusal)) = submit(16).await else { panic!("it is too much") };
     assert_eq!(refusal.failure(), Why::ResourceLimit);
-    let first = submitted(&desk, "stay", "s-0").await;
-    let left = desk.0.ended.notified();
+    let first = submitted(&backend, "stay", "s-0").await;
+    let left = backend.0.ended.notified();
     go.notify_one();
     ended(&first).await;
     left.await;
@@ -224,17 +224,17 @@ async fn live_jobs_are_weighed() {
 async fn a_job_that_left_the_memory_is_found_by_its_id() {
     let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch());
     let answers = Answers::open(&path, Keep::default()).expect("it opens");
-    let desk = desk(vec![("count", counting(&calls), false)], Some(answers));
-    let first = submitted(&desk, "count", "c-0").await;
+    let backend = backend(vec![("count", counting(&calls), false)], Some(answers));
+    let first = submitted(&backend, "count", "c-0").await;
     ended(&first).await;
     for number in 1..=1_000 {
-        submitted(&desk, "count", &format!("c-{number}")).await;
+        submitted(&backend, "count", &format!("c-{number}")).await;
     }
-    desk.idle().await;
-    assert!(desk.jobs().by_id.len() <= 1_000);
+    backend.idle().await;
+    assert!(backend.jobs().by_id.len() <= 1_000);
     let first = first.now();
     for id in ["c-0", &first.asked.id.to_string()] {
-        let found = desk.find(DOOR, &Caller::everyone(), id).await;
+        let found = backend.find(DOOR, &Caller::everyone(), id).await;
         let Ok(Some(found)) = found else { panic!("{id} is not found") };
         let found = found.now();
         assert_eq!((found.asked.id, &*found.asked.work, found.asked.door), (first.asked.id, "count", DOOR));
@@ -244,6 +244,6 @@ async fn a_job_that_left_the_memory_is_found_by_its_id() {
         };
         assert_eq!((outputs(&found), found.started_at), (outputs(&first), first.started_at));
     }
-    let unknown = desk.find(DOOR, &Caller::everyone(), "c-1001").await;
+    let unknown = backend.find(DOOR, &Caller::everyone(), "c-1001").await;
     assert!(matches!(unknown, Ok(None)));
 }
