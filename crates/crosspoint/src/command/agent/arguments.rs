@@ -9,7 +9,7 @@ use crosspoint_agent::{Agent as Service, Contract, Url};
 use crate::command::flags::StoreFlags;
 use crate::exec::is_our_variable;
 
-/// Make a program an agent: it joins a running server, or with --listen serves callers by itself
+/// Make a program an agent of a running server, or with --listen a service
 ///
 /// For every job the program is started once: the input is one line of JSON on its stdin, what it prints is the job's
 /// output, and exit code 0 is success.
