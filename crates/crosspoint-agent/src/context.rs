@@ -354,11 +354,10 @@ impl Context {
         }
     }
 
-    /// Returns what was printed so far, as a JSON string, and forgets it.
+    /// Returns what was printed so far, and forgets it.
     #[doc(hidden)]
-    pub fn take_text(&self) -> Option<Body> {
-        let text = self.0.job.output().take();
-        (!text.is_empty()).then(|| Body::of(&text))
+    pub fn take_text(&self) -> Option<String> {
+        Some(self.0.job.output().take()).filter(|text| !text.is_empty())
     }
 
     /// Returns the artifacts so far, as a JSON array, and forgets them.

@@ -3,6 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure as Why, Repeat};
 use crosspoint_contracts::outcome::{Outcome, Text};
 use crosspoint_contracts::reply::{Failed, Given};
@@ -79,7 +80,7 @@ fn ended(done: Done, context: &Context) -> Outcome {
         Err(failed) => failed,
     };
     let given = failed.given.map_or_else(Given::default, |given| *given);
-    let text = given.text.or_else(|| context.take_text().map(Text::Beside));
+    let text = given.text.or_else(|| context.take_text().map(|text| Text::Beside(Body::of(&text))));
     let artifacts = given.artifacts.or_else(|| context.take_artifacts());
     let repeat = failed.repeat.unwrap_or_else(|| failed.failure.repeat(failed.dispatched));
     Outcome::failed(Failed { given: Given { text, artifacts, ..given }.if_any(), ..failed }, repeat)

@@ -83,10 +83,10 @@ where
 fn success(outputs: String, context: &Context) -> Success {
     let success = match (&*outputs, context.take_text()) {
         // A function that gives nothing and prints has printed its output (ALL-8).
-        ("null", Some(text)) => Success::of_text(&text),
+        ("null", Some(text)) => Success::printed(&text),
         ("null", None) => Success::of(Body::trusted("{}")),
         (_, None) => Success::of(Body::trusted(outputs)),
-        (_, Some(text)) => Success { text: Some(Text::Beside(text)), ..Success::of(Body::trusted(outputs)) },
+        (_, Some(text)) => Success { text: Some(Text::Beside(Body::of(&text))), ..Success::of(Body::trusted(outputs)) },
     };
     Success { artifacts: context.take_artifacts(), ..success }
 }

@@ -7,11 +7,9 @@
 use core::time::Duration;
 use std::borrow::Cow;
 
-use bytes::Bytes;
-
 use crate::content::Body;
 use crate::failure::{Dispatched, Failure, Repeat};
-use crate::json::{Tape, Type};
+use crate::json::{Tape, Type, push_quoted};
 use crate::kind::Kind;
 use crate::outcome::{Text, text_within};
 
@@ -126,14 +124,13 @@ impl Success {
 
     /// Returns what a program printed, as `{"output": text}` (ALL-8).
     pub fn printed(text: &str) -> Success {
-        Success::of_text(&Body::of(&text))
-    }
-
-    /// Like [`Success::printed`], of a text that is a JSON string already.
-    pub fn of_text(text: &Body) -> Success {
         const BEFORE: &str = "{\"output\":";
-        let outputs: Bytes = [BEFORE, text.get(), "}"].concat().into();
-        let within = BEFORE.len()..outputs.len() - 1;
+        // The text may be long, so it is written once.
+        let mut outputs = String::with_capacity(BEFORE.len() + text.len() + 16);
+        outputs.push_str(BEFORE);
+        push_quoted(&mut outputs, text);
+        let within = BEFORE.len()..outputs.len();
+        outputs.push('}');
         Success { outputs: Some(Body::trusted(outputs)), text: Some(Text::Within(within)), ..Success::default() }
     }
 }

@@ -348,8 +348,8 @@ fn given(input: Bytes, context: &Context) -> Given {
 fn whole(success: Success, context: &Context) -> Success {
     let Some(Text::Printed(_)) = success.text else { return success };
     match (context.take_text(), success.outputs) {
-        (Some(text), None) => Success { artifacts: success.artifacts, ..Success::of_text(&text) },
-        (text, outputs) => Success { outputs, text: text.map(Text::Beside), ..success },
+        (Some(text), None) => Success { artifacts: success.artifacts, ..Success::printed(&text) },
+        (text, outputs) => Success { outputs, text: text.map(|text| Text::Beside(Body::of(&text))), ..success },
     }
 }
 
