@@ -97,7 +97,7 @@ impl Agent {
         }
     }
 
-    /// Takes this work: the handler gets the input and the [`Context`](crate::Context), and returns the outputs or a
+    /// Takes this work: the handler gets the input and the [`Context`], and returns the outputs or a
     /// [`Failure`](crate::Failure). Work that was interrupted by the end of the process is begun again when it is asked
     /// for again.
     ///
