@@ -37,7 +37,9 @@ fn a_callers_document_is_refused_wherever_the_name_stands_and_the_place_is_told(
     assert!(clause == "ALL-103" && message.contains("line 2, column 35"), "{message}");
     assert_eq!(refused("/api/v1/jobs", &body(r#"["\ud800"]"#)).0, "ALL-104");
     refused("/api/v1/jobs", &body(&nested(127)));
-    assert_eq!(server.request("POST", "/api/v1/jobs", &[], body(&nested(126)).as_bytes()).status, 202);
+    // If the work has ended by then, the answer has more levels than the reader of these tests takes.
+    let deep = server.exchange("POST", "/api/v1/jobs", &[], body(&nested(126)).as_bytes()).expect("it answers");
+    assert!(matches!(deep.status, 200 | 202), "{deep:?}");
     let asking = server.submit(r#"{"work":"ask","input":{"prompt":"?"}}"#)["id"].as_str().expect("an id").to_owned();
     server.in_state(&asking, "waiting");
     refused(&format!("/api/v1/jobs/{asking}/answer"), &format!("{{\"input\": {TWICE}}}"));
