@@ -118,7 +118,7 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "SECONDS", help_heading = "Limits", value_parser = seconds)]
     pub(crate) total_seconds: Option<f64>,
 
-    /// How much a program may print, in bytes [default: 67108864]
+    /// How much a program may print, in bytes [default: 67108864, and with --listen 10485760, which is its most there]
     #[arg(long, value_name = "BYTES", help_heading = "Limits")]
     pub(crate) output_bytes: Option<u64>,
 
