@@ -126,18 +126,21 @@ impl OwnJobs {
         if let Some(first) = known.next() {
             // All its names must be those of one job (ALL-1).
             let is_one = known.all(|other| other.is(&first));
+            drop(known);
+            drop(jobs);
             return match first {
-                Known::Job(job) if is_one && job.now().asked.likeness == asked.likeness => Ok(Taken::Known(job)),
+                Known::Job(job) if is_one && job.now().asked.likeness() == asked.likeness() => Ok(Taken::Known(job)),
                 Known::Job(job) => Err(Unaccepted::Conflict(job)),
                 Known::Stored(name, _) => Ok(Taken::Stored(name.clone(), is_one)),
             };
         }
+        drop(known);
         if let Some(refusal) = jobs.full(asked) {
             return Err(Unaccepted::Refused(refusal));
         }
-        let (job, answers) = Job::new(self.record(asked.clone(), Phase::Queued));
+        let job = Job::new(self.record(asked.clone(), Phase::Queued));
         jobs.add(asked, &job);
-        Ok(Taken::New(job, answers))
+        Ok(Taken::New(job))
     }
 
     /// Returns what has this name. An answer is stored before its job leaves the memory, so it is in one of the two.
@@ -166,7 +169,7 @@ impl OwnJobs {
         let (at, started_at) = (kept.at, kept.started_at());
         let phase = Phase::Ended { at, outcome: Arc::new(kept.outcome), is_kept: true };
         let record = self.record(Arc::new(asked), phase);
-        Job::new(Record { started_at, progress_at: at, updated_at: at, ..record }).0
+        Job::new(Record { started_at, progress_at: at, updated_at: at, ..record })
     }
 
     /// Stops a job, and notes it on disk before that.
@@ -197,7 +200,7 @@ impl Known<'_> {
     /// Whether both are the same job.
     fn is(&self, other: &Known<'_>) -> bool {
         match (self, other) {
-            (Known::Job(job), Known::Job(other)) => job.now().asked.id == other.now().asked.id,
+            (Known::Job(job), Known::Job(other)) => job.is(other),
             (Known::Stored(_, place), Known::Stored(_, other)) => place == other,
             (Known::Job(_), Known::Stored(..)) | (Known::Stored(..), Known::Job(_)) => false,
         }
@@ -208,7 +211,7 @@ enum Taken {
     Known(Job),
     /// Only the store has the answer, under this name. Says whether all names of the request are those of one job.
     Stored(Name, bool),
-    New(Job, tokio::sync::mpsc::UnboundedReceiver<Body>),
+    New(Job),
 }
 
 impl Backend for OwnJobs {
@@ -227,19 +230,20 @@ impl Backend for OwnJobs {
             return Err(Unaccepted::WrongType);
         }
         let asked = Arc::new(Asked::new(new, Instant::now().into_std()));
-        let (job, answers) = match self.take(&asked)? {
+        let job = match self.take(&asked)? {
             Taken::Known(job) => return Ok(Submitted::Repeat(job)),
             Taken::Stored(name, is_one) => {
                 let kept = self.read(&name).await.map_err(Unaccepted::Refused)?;
-                let is_same = is_one && kept.likeness == asked.likeness;
+                let is_same = is_one && kept.likeness == *asked.likeness();
                 let before = kept.asked_again(&asked);
                 let job = self.remembered(kept, before);
                 return if is_same { Ok(Submitted::Repeat(job)) } else { Err(Unaccepted::Conflict(job)) };
             }
-            Taken::New(job, answers) => (job, answers),
+            Taken::New(job) => job,
         };
         // From here on nothing is waited for: a caller that leaves must not leave a job that never ends.
-        let context = Context::new(job.clone(), answers, self.0.places.place());
+        let place = self.0.places.place();
+        let context = Context::new(job.clone(), asked.clone(), self.0.agent_type.clone(), place);
         let mut work = Box::pin(self.clone().work(job.clone(), asked, context));
         // Most work is done at once. What is not goes on in a task of its own, whatever becomes of its caller.
         if poll_fn(|poll| Poll::Ready(work.as_mut().poll(poll).is_pending())).await {

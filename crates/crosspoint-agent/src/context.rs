@@ -9,11 +9,9 @@ use std::time::Instant;
 
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::reply::{Progress, Question};
-use crosspoint_exchange::backend::Followed;
 use crosspoint_exchange::trace::Trace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::mpsc::UnboundedReceiver;
 use uuid::Uuid;
 
 use self::given::{Artifact, Given};
@@ -50,7 +48,8 @@ struct Shared {
     /// The agent's own type in the message contract.
     agent_type: Option<Arc<str>>,
     given: Mutex<Given>,
-    answers: tokio::sync::Mutex<UnboundedReceiver<Body>>,
+    /// Held while a person is asked: one question at a time.
+    asking: tokio::sync::Mutex<()>,
     /// How many questions were asked.
     questions: AtomicU32,
 }
@@ -68,11 +67,9 @@ impl Drop for Open<'_> {
 }
 
 impl Context {
-    pub(crate) fn new(job: Job, answers: UnboundedReceiver<Body>, place: Place) -> Context {
-        let (asked, agent_type) = (job.now().asked.clone(), job.now().agent_type.clone());
-        let answers = tokio::sync::Mutex::new(answers);
-        let (given, questions) = (Mutex::default(), AtomicU32::new(0));
-        Context(Arc::new(Shared { job, asked, place, agent_type, given, answers, questions }))
+    pub(crate) fn new(job: Job, asked: Arc<Asked>, agent_type: Option<Arc<str>>, place: Place) -> Context {
+        let (given, asking, questions) = (Mutex::default(), tokio::sync::Mutex::default(), AtomicU32::new(0));
+        Context(Arc::new(Shared { job, asked, place, agent_type, given, asking, questions }))
     }
 
     fn given(&self) -> MutexGuard<'_, Given> {
@@ -342,15 +339,15 @@ impl Context {
             let why = "callers of this contract cannot be asked; give the work as a task or as a message";
             return Err(Failure::new(why).code("CANNOT_ASK"));
         }
-        let mut answers = self.0.answers.lock().await;
+        let _asking = self.0.asking.lock().await;
         let number = self.0.questions.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        self.0.job.ask(question, number, &mut answers);
+        self.0.job.ask(question, number);
         let _open = Open { job: &self.0.job, number };
         // A job that is cancelled does not wait for a place.
         tokio::select! {
             biased;
             () = self.cancelled() => Err(Failure::cancelled()),
-            answer = self.0.place.without(answers.recv()) => answer.ok_or_else(Failure::cancelled),
+            answer = self.0.place.without(self.0.job.answered()) => Ok(answer),
         }
     }
 

@@ -28,6 +28,8 @@ pub(crate) async fn run(handler: &Boxed, grace: Duration, job: &Job, asked: &Ask
     let doing = AssertUnwindSafe(doing).catch_unwind();
     tokio::pin!(doing);
     let done = tokio::select! {
+        // The handler first: most end at once, and then nothing else has to be watched.
+        biased;
         done = &mut doing => done.unwrap_or_else(|_| Err(Failure::new("the handler panicked").code("PANIC").failed())),
         () = stopped(job, grace) => Err(Failure::cancelled().failed()),
         () = out_of_time(job, asked) => {

@@ -36,6 +36,7 @@ mod doors;
 mod failure;
 mod gate;
 mod handler;
+mod ids;
 mod message;
 mod output;
 mod places;

@@ -104,6 +104,10 @@ impl Printed {
     }
 
     fn decode(&mut self, bytes: &[u8]) {
+        // Nearly always all of it is text.
+        if let Ok(text) = std::str::from_utf8(bytes) {
+            return self.text.push_str(text);
+        }
         let mut chunks = bytes.utf8_chunks().peekable();
         while let Some(chunk) = chunks.next() {
             self.text.push_str(chunk.valid());

@@ -46,6 +46,14 @@ impl Place {
         lock(&self.held).permit = permit.ok();
     }
 
+    /// Takes a place if one is free.
+    pub(crate) fn try_take(&self) -> bool {
+        let permit = self.places.working.clone().try_acquire_owned().ok();
+        let is_free = permit.is_some();
+        lock(&self.held).permit = permit;
+        is_free
+    }
+
     /// Gives the place to another job.
     pub(crate) fn release(&self) {
         let mut held = lock(&self.held);

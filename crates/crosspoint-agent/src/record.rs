@@ -1,7 +1,7 @@
 //! A job of the agent: what its callers may know of it at one moment, and how it is followed.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_contracts::time::Time;
 use crosspoint_exchange::backend::Followed;
 use crosspoint_exchange::snapshot::{Ended, Snapshot, State};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
@@ -33,7 +33,8 @@ pub(crate) struct Asked {
     pub(crate) request_id: Box<str>,
     /// What makes another request the same as this one.
     pub(crate) names: Vec<Name>,
-    pub(crate) likeness: Likeness,
+    /// Made when it is asked for: most requests come once.
+    pub(crate) likeness: OnceLock<Likeness>,
     pub(crate) work: Arc<str>,
     pub(crate) pinned: Option<Arc<str>>,
     pub(crate) echo: Option<Box<str>>,
@@ -90,8 +91,10 @@ pub(crate) struct Job(Arc<Shared>);
 struct Shared {
     now: watch::Sender<Arc<Record>>,
     stop: CancellationToken,
-    /// Where answers to the handler's question go.
-    answers: mpsc::UnboundedSender<Body>,
+    /// Answers that the handler has not taken.
+    answers: Mutex<VecDeque<Body>>,
+    /// Told when there is one more.
+    answered: Notify,
     /// The messages that brought answers, the latest last.
     brought: Mutex<VecDeque<Box<str>>>,
     /// What the handler has printed so far.
@@ -101,22 +104,17 @@ struct Shared {
 }
 
 impl Job {
-    /// Makes a job that waits for its turn, and the end at which the answers to its questions arrive.
-    pub(crate) fn new(record: Record) -> (Job, mpsc::UnboundedReceiver<Body>) {
-        let (answers, arriving) = mpsc::unbounded_channel();
-        let (now, _) = watch::channel(Arc::new(record));
-        let stop = CancellationToken::new();
-        (
-            Job(Arc::new(Shared {
-                now,
-                stop,
-                answers,
-                brought: Mutex::default(),
-                output: Output::default(),
-                ending: tokio::sync::Mutex::default(),
-            })),
-            arriving,
-        )
+    /// Makes a job that waits for its turn.
+    pub(crate) fn new(record: Record) -> Job {
+        Job(Arc::new(Shared {
+            now: watch::Sender::new(Arc::new(record)),
+            stop: CancellationToken::new(),
+            answers: Mutex::default(),
+            answered: Notify::new(),
+            brought: Mutex::default(),
+            output: Output::default(),
+            ending: tokio::sync::Mutex::default(),
+        }))
     }
 
     /// Waits until nothing else ends the job, and keeps everything else from it. Returns the outcome that the job has
@@ -128,6 +126,11 @@ impl Job {
             Phase::Queued | Phase::Running | Phase::Waiting { .. } => None,
         };
         (guard, outcome)
+    }
+
+    /// Whether both are the same job.
+    pub(crate) fn is(&self, other: &Job) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Returns what the handler prints.
@@ -170,11 +173,26 @@ impl Job {
     }
 
     /// Asks this question. Answers to an earlier question that was given up are forgotten.
-    pub(crate) fn ask(&self, question: Question, number: u32, answers: &mut mpsc::UnboundedReceiver<Body>) {
+    pub(crate) fn ask(&self, question: Question, number: u32) {
         self.change(|record| {
-            while answers.try_recv().is_ok() {}
+            self.answers().clear();
             record.phase = Phase::Waiting { question, number };
         });
+    }
+
+    /// Waits for an answer to the question that is asked.
+    pub(crate) async fn answered(&self) -> Body {
+        loop {
+            let answered = self.0.answered.notified();
+            if let Some(answer) = self.answers().pop_front() {
+                return answer;
+            }
+            answered.await;
+        }
+    }
+
+    fn answers(&self) -> MutexGuard<'_, VecDeque<Body>> {
+        self.0.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Gives the handler an answer to its question. Returns whether it asks one.
@@ -185,7 +203,9 @@ impl Job {
             if let Phase::Waiting { .. } = record.phase {
                 record.phase = Phase::Running;
                 record.answers += 1;
-                is_asked = self.0.answers.send(answer).is_ok();
+                self.answers().push_back(answer);
+                self.0.answered.notify_waiters();
+                is_asked = true;
                 return true;
             }
             false
@@ -260,14 +280,13 @@ impl Asked {
             true => Bytes::from_static(b"{}"),
             false => new.document.0.slice(new.input),
         };
-        let likeness = Likeness::of(&new.work, &input);
-        let id = Uuid::new_v4();
+        let id = crate::ids::new();
         // The agent makes one attempt.
         let longest = [new.limits.total, new.limits.attempt].into_iter().flatten().min();
         Asked {
             id,
             names,
-            likeness,
+            likeness: OnceLock::new(),
             door: new.door,
             caller: new.caller,
             request_id: new.request_id.unwrap_or_else(|| id.to_string().into()),
@@ -285,6 +304,11 @@ impl Asked {
 }
 
 impl Asked {
+    /// Returns what makes another request the same as this one.
+    pub(crate) fn likeness(&self) -> &Likeness {
+        self.likeness.get_or_init(|| Likeness::of(&self.work, self.input.bytes()))
+    }
+
     /// Whether the caller has a way to answer a question: its contract has a home for one.
     pub(crate) fn can_be_answered(&self) -> bool {
         match self.door {

@@ -25,7 +25,7 @@ use crosspoint_exchange::snapshot::Snapshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::body::Received;
-use crate::request_log::About;
+use crate::request_log::{self, About};
 use crate::{Site, headers, long};
 
 /// What the doors of one server share; cloning shares it.
@@ -133,5 +133,7 @@ pub fn locate<B: Backend>(response: &mut Response, job: &Snapshot<'_>) {
     if let Some(Ok(location)) = location.map(HeaderValue::try_from) {
         response.headers_mut().insert(LOCATION, location);
     }
-    response.extensions_mut().insert(About::job(job));
+    if request_log::is_wanted() {
+        response.extensions_mut().insert(About::job(job));
+    }
 }

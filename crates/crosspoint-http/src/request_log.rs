@@ -44,6 +44,11 @@ impl About {
 #[derive(Clone, Debug)]
 pub struct TokenName(pub Arc<str>);
 
+/// Whether the log has lines of requests.
+pub(crate) fn is_wanted() -> bool {
+    tracing::enabled!(tracing::Level::INFO)
+}
+
 /// What is known of a request before it is answered.
 pub(crate) struct Record {
     method: Method,
@@ -55,8 +60,7 @@ pub(crate) struct Record {
 impl Record {
     /// Begins a record; `None` if the log does not want it.
     pub(crate) fn begin(method: &Method, uri: &Uri, from: Peer) -> Option<Record> {
-        let wanted = tracing::enabled!(tracing::Level::INFO);
-        wanted.then(|| Record { method: method.clone(), uri: uri.clone(), from, began: Instant::now() })
+        is_wanted().then(|| Record { method: method.clone(), uri: uri.clone(), from, began: Instant::now() })
     }
 
     pub(crate) fn end<B>(&self, response: &Response<B>) {

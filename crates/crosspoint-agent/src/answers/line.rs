@@ -107,7 +107,7 @@ impl<'l> Line<'l> {
     fn of(asked: &'l Asked, at: Time) -> Line<'l> {
         Line {
             names: super::names(asked).map(|name| name.text().into()).collect(),
-            likeness: asked.likeness.text().into(),
+            likeness: asked.likeness().text().into(),
             at: at.0,
             request_id: (&*asked.request_id).into(),
             job: None,
@@ -189,7 +189,7 @@ impl Kept {
             caller: (&*job.caller).into(),
             request_id: self.request_id.clone(),
             names: Vec::new(),
-            likeness: self.likeness.clone(),
+            likeness: self.likeness.clone().into(),
             work: (&*job.work).into(),
             pinned: job.pinned.as_deref().map(Into::into),
             echo: job.echo.clone(),
@@ -204,7 +204,8 @@ impl Kept {
 
     /// Returns what was asked for. What the line does not say is as in this request, which came again.
     pub(crate) fn asked_again(&self, again: &Asked) -> Asked {
-        let again = Asked { request_id: self.request_id.clone(), likeness: self.likeness.clone(), ..again.clone() };
+        let again =
+            Asked { request_id: self.request_id.clone(), likeness: self.likeness.clone().into(), ..again.clone() };
         match self.asked() {
             Some(asked) => Asked { document: again.document, input: again.input, ..asked },
             None => again,

@@ -32,7 +32,6 @@ pub(super) struct Jobs {
 
 struct Ended {
     id: Uuid,
-    names: Vec<Name>,
     bytes: usize,
 }
 
@@ -58,30 +57,35 @@ impl Jobs {
         }
     }
 
-    /// Notes that a job has ended, and forgets those that ended long ago.
-    pub(super) fn end(&mut self, job: &Job) {
+    /// Notes that a job has ended, and forgets those that ended long ago. They are given back, so that their memory is
+    /// freed when others may look at the jobs again.
+    #[must_use]
+    pub(super) fn end(&mut self, job: &Job) -> Vec<Job> {
         let now = job.now();
         let document_bytes = now.asked.document.0.len();
         let bytes = document_bytes + Job::snapshot(&now).outcome_bytes();
         self.live -= 1;
         self.live_bytes -= document_bytes;
         self.ended_bytes += bytes;
-        self.ended.push_back(Ended { id: now.asked.id, names: now.asked.names.clone(), bytes });
+        self.ended.push_back(Ended { id: now.asked.id, bytes });
+        let mut forgotten = Vec::new();
         while (self.ended.len() > ENDED_MAX || self.ended_bytes > ENDED_BYTES_MAX)
             && let Some(oldest) = self.ended.pop_front()
         {
             self.ended_bytes -= oldest.bytes;
-            self.forget(&oldest);
+            forgotten.extend(self.forget(oldest.id));
         }
+        forgotten
     }
 
-    fn forget(&mut self, ended: &Ended) {
-        self.by_id.remove(&ended.id);
-        for name in &ended.names {
+    fn forget(&mut self, id: Uuid) -> Option<Job> {
+        let job = self.by_id.remove(&id)?;
+        for name in &job.now().asked.names {
             // The same request may have been done again under this name.
-            if self.named.get(name).is_some_and(|job| job.now().asked.id == ended.id) {
+            if self.named.get(name).is_some_and(|named| named.is(&job)) {
                 self.named.remove(name);
             }
         }
+        Some(job)
     }
 }

@@ -46,18 +46,21 @@ impl OwnJobs {
             let (outcome, is_kept) = (Arc::new(outcome), fate != Fate::DoneAgain);
             job.change(|record| record.phase = Phase::Ended { at, outcome, is_kept });
         }
-        self.jobs().end(&job);
+        let forgotten = self.jobs().end(&job);
+        drop(forgotten);
         self.0.ended.notify_waiters();
     }
 
     /// Waits for the turn of a job, and begins it. Returns the outcome of work that was not begun.
     async fn begin(&self, job: &Job, asked: &Asked, context: &Context) -> Result<&Work, Outcome> {
-        // What is no longer wanted is looked at first: a place may come at the same moment.
-        tokio::select! {
-            biased;
-            () = job.stop().cancelled() => return Err(stopped()),
-            () = doing::expired(asked) => return Err(expired()),
-            () = context.place().take() => {}
+        if !context.place().try_take() {
+            // What is no longer wanted is looked at first: a place may come at the same moment.
+            tokio::select! {
+                biased;
+                () = job.stop().cancelled() => return Err(stopped()),
+                () = doing::expired(asked) => return Err(expired()),
+                () = context.place().take() => {}
+            }
         }
         let work = self.0.works.get(&asked.work).ok_or_else(stopped)?;
         let mut guard = is_wanted(job, asked).await?;

@@ -133,3 +133,16 @@ fn layout_is_what_serde_json_makes_of_it() {
         assert_eq!(compact(root), source);
     }
 }
+
+/// Blocks of plain text are written as a whole: a byte that needs an escape is found wherever it is in a block.
+#[test]
+fn every_byte_that_needs_an_escape_gets_it_wherever_it_is() {
+    for special in ["\"", "\\", "\n", "\u{0}", "\u{1f}", "\u{8}", "\u{c}", "\u{7f}", "\u{80}", "\u{1f600}"] {
+        for before in 0..70 {
+            for after in [0, 1, 31, 32, 33] {
+                let text = format!("{}{special}{}", "a".repeat(before), "\u{e4}".repeat(after));
+                assert_eq!(quoted(&text), serde_json::to_string(&text).expect("a text"), "{before} {after}");
+            }
+        }
+    }
+}

@@ -18,13 +18,23 @@ pub(crate) fn push_quoted(out: &mut String, text: &str) {
 /// Appends the text between the quotes of a JSON string.
 pub(crate) fn push_escaped(out: &mut String, text: &str) {
     let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+    while let Some(at) = first_special(rest.as_bytes()) {
         let (plain, tail) = rest.split_at(at);
         out.push_str(plain);
         push_escape(out, tail.as_bytes()[0]);
         rest = &tail[1..];
     }
     out.push_str(rest);
+}
+
+/// Returns the place of the first byte that needs an escape. Blocks of plain text are passed as a whole, without a
+/// branch for each byte: long texts have few such bytes.
+fn first_special(bytes: &[u8]) -> Option<usize> {
+    const BLOCK_BYTES: usize = 32;
+    let is_special = |byte: &u8| *byte < 0x20 || *byte == b'"' || *byte == b'\\';
+    let is_plain = |block: &&[u8]| !block.iter().fold(false, |special, byte| special | is_special(byte));
+    let plain = bytes.chunks_exact(BLOCK_BYTES).take_while(is_plain).count() * BLOCK_BYTES;
+    bytes[plain..].iter().position(is_special).map(|at| plain + at)
 }
 
 fn push_escape(out: &mut String, byte: u8) {
