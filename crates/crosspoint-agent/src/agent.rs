@@ -7,6 +7,7 @@ use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -316,6 +317,7 @@ impl Agent {
             agent_type: self.agent_type.clone(),
             works: self.works.keys().cloned().collect(),
             concurrency: self.concurrency,
+            is_awaited: AtomicBool::new(false),
         };
         let places = Places::new(self.concurrency, self.waiting);
         Ok((OwnJobs::new((self.name, self.agent_type), self.works, (places, self.grace), answers), token, own))

@@ -2,10 +2,12 @@
 //!
 //! A file of lines, one for each answer, to which lines are only added. A line begins with a digest of itself, so the
 //! torn end of a crash is told from an answer. All answers that wait are written together and synced once. The file is
-//! bounded by age and size: when it has become too long, the younger half is kept.
+//! bounded by age and size: when it has become too long, the younger half is kept, and what is noted of work under way.
 
 mod file;
 mod line;
+mod seal;
+mod writer;
 
 #[cfg(test)]
 mod tests;
@@ -17,13 +19,15 @@ use std::time::Duration;
 
 use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::time::Time;
-use tokio::sync::oneshot;
+use uuid::Uuid;
 
 pub(crate) use self::file::Place;
-use self::file::{AnswerFile, Index};
+use self::file::{AnswerFile, Index, Noted, Owed};
 pub(crate) use self::line::Kept;
 use self::line::Line;
+use self::writer::{Write, Writer};
 use crate::backend::Name;
+use crate::questions::Answered;
 use crate::record::{Asked, Record};
 
 /// How long answers are kept, and how many bytes of them.
@@ -57,94 +61,94 @@ impl Default for Keep {
 pub(crate) struct Answers {
     index: Arc<Mutex<Index>>,
     file: Arc<AnswerFile>,
-    writer: std::sync::mpsc::Sender<Order>,
-}
-
-/// What the writing thread is to do.
-enum Order {
-    Write(Write),
-    /// Nothing more is written, and another process may have the file. The sender is told when that is so.
-    Close(oneshot::Sender<()>),
-}
-
-/// A line to be written, and who waits to be told whether it is on disk.
-struct Write {
-    names: Vec<Box<str>>,
-    line: Vec<u8>,
-    is_undone: bool,
-    written: oneshot::Sender<bool>,
+    /// What was owed when the store was opened.
+    owed: Arc<Mutex<Owed>>,
+    writer: Writer,
 }
 
 impl Answers {
     /// Opens the store, or makes it.
     pub(crate) fn open(path: &Path, keep: Keep) -> io::Result<Answers> {
-        let (file, index) = AnswerFile::open(path, keep, crate::clock::now())?;
-        let (writer, waiting) = std::sync::mpsc::channel::<Order>();
+        Answers::open_at(path, keep).map_err(|error| {
+            let (kind, shown) = (error.kind(), path.display());
+            // That kind says that an agent may not be served as it is.
+            let kind = if kind == io::ErrorKind::PermissionDenied { io::ErrorKind::Other } else { kind };
+            let why = if kind == io::ErrorKind::WouldBlock {
+                let taken = format!("another agent keeps its answers in {shown}");
+                format!("{taken}; give this one another name, or another file with Agent::answers")
+            } else {
+                format!("answers cannot be kept in {shown}: {error}")
+            };
+            io::Error::new(kind, why)
+        })
+    }
+
+    fn open_at(path: &Path, keep: Keep) -> io::Result<Answers> {
+        let (file, index, owed) = AnswerFile::open(path, keep, crate::clock::now())?;
         let (index, file) = (Arc::new(Mutex::new(index)), Arc::new(file));
-        let answers = Answers { index: index.clone(), file: file.clone(), writer };
-        std::thread::Builder::new().name("answers".to_owned()).spawn(move || {
-            while let Ok(first) = waiting.recv() {
-                let (mut writes, mut closing) = (Vec::new(), None);
-                for order in std::iter::once(first).chain(waiting.try_iter()) {
-                    match order {
-                        Order::Write(write) => writes.push(write),
-                        Order::Close(closed) => closing = Some(closed),
-                    }
-                }
-                write(&file, &index, writes);
-                if let Some(closed) = closing {
-                    file.unlock();
-                    let _ = closed.send(());
-                    return;
-                }
-            }
-        })?;
-        Ok(answers)
+        let writer = Writer::start(file.clone(), index.clone())?;
+        Ok(Answers { index, file, owed: Arc::new(Mutex::new(owed)), writer })
     }
 
     /// Gives the file back. What comes later is not kept.
     pub(crate) async fn close(&self) {
-        let (closed, waits) = oneshot::channel();
-        if self.writer.send(Order::Close(closed)).is_ok() {
-            let _ = waits.await;
-        }
+        self.writer.close().await;
     }
 
     /// Keeps an answer. When it returns, the answer is on disk, or it was logged that it is not.
     pub(crate) async fn keep(&self, job: &Record, at: Time, outcome: &Outcome) {
-        self.put(&job.asked, Line::ended(job, at, outcome), false).await;
+        let Some(names) = names(&job.asked) else { return };
+        let line = Line::ended(job, &names, at, outcome);
+        self.writer.put(Write { names, line, noted: Noted::Ended }).await;
     }
 
     /// Notes that work is begun that must not be begun again. Returns whether that is on disk.
     pub(crate) async fn begin(&self, job: &Record) -> bool {
-        self.put(&job.asked, Line::begun(job), false).await
+        let Some(names) = names(&job.asked) else { return true };
+        let line = Line::begun(job, &names);
+        self.writer.put(Write { names, line, noted: Noted::Open }).await
     }
 
-    /// Writes a line, if the request has a name by which it could come again. Returns whether it is on disk.
-    async fn put(&self, asked: &Asked, line: Vec<u8>, is_undone: bool) -> bool {
-        if asked.names.is_empty() {
-            return true;
+    /// Keeps what people have answered to work under way. If the work is interrupted, it gets the same answers again.
+    pub(crate) async fn answered(&self, job: &Record, answered: &[Answered]) {
+        let Some(names) = names(&job.asked) else { return };
+        let line = Line::answered(job, &names, answered);
+        self.writer.put(Write { names, line, noted: Noted::Open }).await;
+    }
+
+    /// Notes that work which was interrupted is under way again.
+    pub(crate) fn reopen(&self, name: &Name) {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner).reopen(&name.text());
+    }
+
+    /// Notes that an outcome was told, if it is in the store. Nothing waits for that: an outcome that is told twice
+    /// does no harm.
+    pub(crate) fn told(&self, id: Uuid) {
+        if self.place(&Name::of_job(id)).is_some() {
+            let names = vec![Name::told(id).text().into()];
+            self.writer.put_at_once(Write { line: Line::told(&names), names, noted: Noted::Ended });
         }
-        let names = names(asked).map(|name| name.text().into()).collect();
-        let (written, waits) = oneshot::channel();
-        let write = Write { names, line, is_undone, written };
-        if self.writer.send(Order::Write(write)).is_err() {
-            tracing::error!("the store of answers is closed; the same request would run again");
-            return false;
-        }
-        waits.await.unwrap_or(false)
+    }
+
+    /// Takes the jobs whose outcomes an orchestrator was not told before the agent was started.
+    pub(crate) fn take_owed(&self, to: &str) -> Vec<Uuid> {
+        let mut owed = self.owed.lock().unwrap_or_else(PoisonError::into_inner);
+        owed.extract_if(.., |_, recipient| **recipient == *to).map(|(id, _)| id).collect()
     }
 
     /// Forgets that work was begun: it was not done, and may be begun again.
     pub(crate) async fn undo(&self, asked: &Asked) {
-        if asked.names.iter().any(|name| self.place(name).is_some()) {
-            self.put(asked, Line::undone(asked), true).await;
+        if asked.names.iter().any(|name| self.place(name).is_some())
+            && let Some(names) = names(asked)
+        {
+            let line = Line::undone(asked, &names);
+            self.writer.put(Write { names, line, noted: Noted::Undone }).await;
         }
     }
 
     /// Returns where the answer to a request is.
     pub(crate) fn place(&self, name: &Name) -> Option<Place> {
-        self.index.lock().unwrap_or_else(PoisonError::into_inner).get(&*name.text()).copied()
+        self.index.lock().unwrap_or_else(PoisonError::into_inner).place(&name.text())
     }
 
     /// Returns an answer; `None` if it cannot be read any more.
@@ -173,29 +177,9 @@ impl Answers {
     }
 }
 
-/// Returns all names of a request in the store: its own, and that of its job.
-fn names(asked: &Asked) -> impl Iterator<Item = Name> {
-    asked.names.iter().cloned().chain(std::iter::once(Name::of_job(asked.id)))
-}
-
-/// Writes what waits, with one sync.
-fn write(file: &AnswerFile, index: &Mutex<Index>, writes: Vec<Write>) {
-    let lines: Vec<&[u8]> = writes.iter().map(|write| &*write.line).collect();
-    let places = file.append(&lines);
-    match &places {
-        Ok(places) => {
-            let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
-            for (write, place) in writes.iter().zip(places) {
-                file::note(&mut index, &write.names, *place, write.is_undone);
-            }
-        }
-        Err(error) => tracing::error!(%error, "answers cannot be kept; the same requests would run again"),
-    }
-    for write in writes {
-        let _ = write.written.send(places.is_ok());
-    }
-    // Nothing waits for this but what is written next.
-    if let Err(error) = file.shorten(index, crate::clock::now()) {
-        tracing::warn!(%error, "the store of answers cannot be shortened");
-    }
+/// Returns all names of a request in the store: its own, and that of its job. `None` if it has no name by which it
+/// could come again.
+fn names(asked: &Asked) -> Option<Vec<Box<str>>> {
+    let all = || asked.names.iter().map(Name::text).chain(std::iter::once(Name::of_job(asked.id).text()));
+    (!asked.names.is_empty()).then(|| all().map(Into::into).collect())
 }

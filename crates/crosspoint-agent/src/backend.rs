@@ -32,6 +32,7 @@ pub(crate) use self::name::Name;
 use crate::answers::{Answers, Kept, Place};
 use crate::handler::Boxed;
 use crate::places::Places;
+use crate::questions::{Answered, NotTaken, Questions};
 use crate::record::{Asked, Job, Phase, Record};
 use crate::{Context, doing};
 
@@ -76,6 +77,11 @@ impl OwnJobs {
         self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether no job is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.jobs().are_ended()
+    }
+
     /// Waits until no job is under way.
     pub(crate) async fn idle(&self) {
         loop {
@@ -103,6 +109,25 @@ impl OwnJobs {
         let _ = tokio::time::timeout(self.0.grace, self.idle()).await;
     }
 
+    /// Notes that the outcome of a job was told to the orchestrator that is owed it.
+    pub(crate) fn told(&self, job: &Job) {
+        let asked = &job.now().asked;
+        if let Some(answers) = self.0.answers.as_ref().filter(|_| asked.owed_to.is_some()) {
+            answers.told(asked.id);
+        }
+    }
+
+    /// Takes the jobs whose outcomes this orchestrator was not told before the agent was started.
+    pub(crate) fn take_owed(&self, to: &str) -> Vec<Uuid> {
+        self.0.answers.as_ref().map(|answers| answers.take_owed(to)).unwrap_or_default()
+    }
+
+    /// Returns a job that the store has the answer of.
+    pub(crate) async fn stored(&self, id: Uuid) -> Option<Job> {
+        let kept = self.read(&Name::of_job(id)).await.ok()?;
+        kept.asked().map(|asked| self.remembered(kept, asked))
+    }
+
     fn record(&self, asked: Arc<Asked>, phase: Phase) -> Record {
         let now = crate::clock::now();
         Record {
@@ -120,9 +145,14 @@ impl OwnJobs {
     }
 
     /// Returns the job of a request that was seen before, or takes a place for a new one.
-    fn take(&self, asked: &Arc<Asked>) -> Result<Taken, Unaccepted<Job>> {
+    /// Work of `interrupted` is begun again: what the store has at its place is no answer.
+    fn take(&self, asked: &Arc<Asked>, interrupted: Option<&Interrupted>) -> Result<Taken, Unaccepted<Job>> {
         let mut jobs = self.jobs();
-        let mut known = asked.names.iter().filter_map(|name| self.known(&jobs, name));
+        let is_answer = |known: &Known<'_>| match known {
+            Known::Job(_) => true,
+            Known::Stored(_, place) => interrupted.is_none_or(|interrupted| interrupted.place != *place),
+        };
+        let mut known = asked.names.iter().filter_map(|name| self.known(&jobs, name)).filter(is_answer);
         if let Some(first) = known.next() {
             // All its names must be those of one job (ALL-1).
             let is_one = known.all(|other| other.is(&first));
@@ -131,14 +161,22 @@ impl OwnJobs {
             return match first {
                 Known::Job(job) if is_one && job.now().asked.likeness() == asked.likeness() => Ok(Taken::Known(job)),
                 Known::Job(job) => Err(Unaccepted::Conflict(job)),
-                Known::Stored(name, _) => Ok(Taken::Stored(name.clone(), is_one)),
+                Known::Stored(name, place) => Ok(Taken::Stored(name.clone(), place, is_one)),
             };
         }
         drop(known);
         if let Some(refusal) = jobs.full(asked) {
             return Err(Unaccepted::Refused(refusal));
         }
-        let job = Job::new(self.record(asked.clone(), Phase::Queued));
+        let questions = interrupted.map(|interrupted| Questions::after(interrupted.answered.clone()));
+        // Work that is not begun again needs no answers again.
+        let is_repeated = self.0.works.get(&asked.work).is_some_and(|work| !work.at_most_once);
+        let answers = self.0.answers.clone().filter(|_| is_repeated);
+        if let (Some(answers), Some(_)) = (&answers, &questions) {
+            asked.names.iter().for_each(|name| answers.reopen(name));
+        }
+        let record = self.record(asked.clone(), Phase::Queued);
+        let job = Job::asking(record, questions.unwrap_or_default(), answers);
         jobs.add(asked, &job);
         Ok(Taken::New(job))
     }
@@ -210,8 +248,14 @@ impl Known<'_> {
 enum Taken {
     Known(Job),
     /// Only the store has the answer, under this name. Says whether all names of the request are those of one job.
-    Stored(Name, bool),
+    Stored(Name, Place, bool),
     New(Job),
+}
+
+/// Work that was interrupted after people had answered its questions, and is begun again.
+struct Interrupted {
+    place: Place,
+    answered: Vec<Answered>,
 }
 
 impl Backend for OwnJobs {
@@ -219,9 +263,9 @@ impl Backend for OwnJobs {
     type Room = ();
 
     async fn submit(&self, _: &Caller, new: NewJob) -> Result<Submitted<Job>, Unaccepted<Job>> {
-        if !self.0.works.contains_key(&new.work) {
-            return Err(Unaccepted::UnknownWork);
-        }
+        // All jobs share the name of their work.
+        let Some((work, _)) = self.0.works.get_key_value(&new.work) else { return Err(Unaccepted::UnknownWork) };
+        let new = NewJob { work: work.clone(), ..new };
         if new.agent.as_ref().is_some_and(|agent| *agent != self.0.name) {
             return Err(Unaccepted::UnknownAgent);
         }
@@ -229,20 +273,28 @@ impl Backend for OwnJobs {
         if self.0.agent_type.as_ref().zip(new.addressed.as_ref()).is_some_and(is_other) {
             return Err(Unaccepted::WrongType);
         }
+        let priority = new.priority;
         let asked = Arc::new(Asked::new(new, Instant::now().into_std()));
-        let job = match self.take(&asked)? {
-            Taken::Known(job) => return Ok(Submitted::Repeat(job)),
-            Taken::Stored(name, is_one) => {
-                let kept = self.read(&name).await.map_err(Unaccepted::Refused)?;
-                let is_same = is_one && kept.likeness == *asked.likeness();
-                let before = kept.asked_again(&asked);
-                let job = self.remembered(kept, before);
-                return if is_same { Ok(Submitted::Repeat(job)) } else { Err(Unaccepted::Conflict(job)) };
+        let mut interrupted = None;
+        let job = loop {
+            match self.take(&asked, interrupted.as_ref())? {
+                Taken::Known(job) => return Ok(Submitted::Repeat(job)),
+                Taken::Stored(name, place, is_one) => {
+                    let mut kept = self.read(&name).await.map_err(Unaccepted::Refused)?;
+                    let is_same = is_one && kept.likeness == *asked.likeness();
+                    if is_same && let Some(answered) = kept.answered.take() {
+                        interrupted = Some(Interrupted { place, answered });
+                        continue;
+                    }
+                    let before = kept.asked_again(&asked);
+                    let job = self.remembered(kept, before);
+                    return if is_same { Ok(Submitted::Repeat(job)) } else { Err(Unaccepted::Conflict(job)) };
+                }
+                Taken::New(job) => break job,
             }
-            Taken::New(job) => job,
         };
         // From here on nothing is waited for: a caller that leaves must not leave a job that never ends.
-        let place = self.0.places.place();
+        let place = self.0.places.place(priority);
         let context = Context::new(job.clone(), asked.clone(), self.0.agent_type.clone(), place);
         let mut work = Box::pin(self.clone().work(job.clone(), asked, context));
         // Most work is done at once. What is not goes on in a task of its own, whatever becomes of its caller.
@@ -266,6 +318,10 @@ impl Backend for OwnJobs {
         };
         let Some(name) = stored else { return Ok(None) };
         let kept = self.read(name).await?;
+        // Work that was interrupted is not known until it is asked for again, and then begins again.
+        if kept.answered.is_some() {
+            return Ok(None);
+        }
         Ok(kept.asked().map(|asked| self.remembered(kept, asked)))
     }
 
@@ -281,14 +337,20 @@ impl Backend for OwnJobs {
         jobs.by_id.values().find(|job| is_wanted(&job.now())).cloned()
     }
 
-    async fn answer(&self, _: &Caller, job: &Job, answer: Body) -> Result<(), Denied> {
-        let now = job.now();
-        let state = Job::snapshot(&now).state.contract_state();
-        match (&now.phase, job.answer(answer)) {
-            (_, true) => Ok(()),
-            (Phase::Ended { .. }, false) => Err(Denied::Ended(state)),
-            (Phase::Queued | Phase::Running | Phase::Waiting { .. }, false) => Err(Denied::NotWaiting(state)),
-        }
+    async fn answer(
+        &self,
+        _: &Caller,
+        job: &Job,
+        answer: Body,
+        came: std::time::Instant,
+    ) -> Result<Arc<Record>, Denied> {
+        let taken = job.answer(answer, None, came).await;
+        let state = Job::snapshot(&job.now()).state.contract_state();
+        taken.map_err(|why| match why {
+            NotTaken::Ended => Denied::Ended(state),
+            NotTaken::NotAsked => Denied::NotWaiting(state),
+            NotTaken::NotShown | NotTaken::Other => Denied::NotShown,
+        })
     }
 
     async fn cancel(&self, _: &Caller, job: &Job) -> Result<(), Denied> {
@@ -304,6 +366,7 @@ impl Backend for OwnJobs {
     }
 
     async fn with_text(&self, now: Arc<Record>) -> Result<Whole<OwnJobs>, Refusal> {
+        now.is_shown();
         Ok(Whole { now, room: None })
     }
 

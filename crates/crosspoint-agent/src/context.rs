@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::reply::{Progress, Question};
+use crosspoint_exchange::reply;
 use crosspoint_exchange::trace::Trace;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,7 +19,7 @@ use self::given::{Artifact, Given};
 pub use self::workflow::{Operation, Recommendation, Workflow};
 use crate::places::Place;
 use crate::record::{Asked, Job};
-use crate::{Failure, Output};
+use crate::{Failure, Output, questions};
 
 /// Namespace of the ids of jobs that are asked for again: that of nothing else.
 const SAME_JOBS: Uuid = Uuid::from_u128(0x5c1f_0d6a_2b7e_4f38_8f52_1c9a_7d03_e64b);
@@ -211,7 +212,7 @@ impl Context {
     /// # assert_eq!(answer["outputs"], json!({"pages": 3}));
     /// ```
     pub fn is_cancelled(&self) -> bool {
-        self.0.job.stop().is_cancelled()
+        self.0.job.is_stopped()
     }
 
     /// Waits until the caller no longer wants the work. A handler that goes on is dropped a few seconds later.
@@ -237,7 +238,7 @@ impl Context {
         self.0.job.stop().cancelled().await;
     }
 
-    /// Says how far the work is, from 0 to 100, and what is being done.
+    /// Says how far the work is, from 0 to 100, and what is being done. Of a step, the first KiB is shown.
     ///
     /// ```
     /// # mod doc { include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/doc/called.rs")); }
@@ -260,7 +261,8 @@ impl Context {
     #[doc(hidden)]
     pub fn advanced(&self, percent: Option<f64>, step: Option<&str>) {
         let percent = percent.filter(|percent| percent.is_finite()).map(|percent| percent.clamp(0.0, 100.0));
-        let said = Progress { percent, step: step.map(|step| Body::of(&step)), ..Progress::default() };
+        let said =
+            Progress { percent, step: step.map(|step| Body::of(&reply::shortened(step))), ..Progress::default() };
         self.0.job.change(|record| {
             record.progress = Some(said);
             record.progress_at = crate::clock::now();
@@ -341,20 +343,30 @@ impl Context {
         }
         let _asking = self.0.asking.lock().await;
         let number = self.0.questions.fetch_add(1, Ordering::Relaxed).saturating_add(1);
-        self.0.job.ask(question, number);
-        let _open = Open { job: &self.0.job, number };
+        let (question, job) = (questions::numbered(&question, number), &self.0.job);
+        // A person who has answered it before the work was interrupted is not asked again.
+        if let Some(known) = job.known_answer(&question) {
+            return Ok(known);
+        }
+        job.ask(question, number).await;
+        let _open = Open { job, number };
         // A job that is cancelled does not wait for a place.
         tokio::select! {
             biased;
             () = self.cancelled() => Err(Failure::cancelled()),
-            answer = self.0.place.without(self.0.job.answered()) => Ok(answer),
+            answer = self.0.place.without(job.answered(number)) => Ok(answer),
         }
     }
 
     /// Returns what was printed so far, and forgets it.
     #[doc(hidden)]
     pub fn take_text(&self) -> Option<String> {
-        Some(self.0.job.output().take()).filter(|text| !text.is_empty())
+        self.0.job.take_text()
+    }
+
+    /// Whether some of what was printed was no UTF-8.
+    pub(crate) fn is_lossy(&self) -> bool {
+        self.0.job.output().is_lossy()
     }
 
     /// Returns the artifacts so far, as a JSON array, and forgets them.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure as Why, Repeat};
 use crosspoint_contracts::outcome::{Outcome, Text};
+use crosspoint_contracts::printed;
 use crosspoint_contracts::reply::{Failed, Given};
 use crosspoint_exchange::backend::Followed;
 use futures_util::FutureExt;
@@ -72,6 +73,7 @@ async fn stopped(job: &Job, grace: Duration) {
 /// Makes the outcome of what a handler gave back, with what it said beside that.
 fn outcome(done: Done, context: &Context) -> Outcome {
     let outcome = ended(done, context);
+    let outcome = if context.is_lossy() { printed::lossy(outcome) } else { outcome };
     Outcome { usage: outcome.usage.or_else(|| context.take_rest()), ..outcome }
 }
 

@@ -22,6 +22,9 @@ const TOKEN_KEY: u64 = 0;
 pub(crate) fn read(path: &Path) -> io::Result<Token> {
     let shown = path.display();
     let (token, about) = Token::of_file(path).map_err(|why| match why {
+        Unusable::Unread(kind @ io::ErrorKind::NotFound) => {
+            io::Error::new(kind, format!("the token cannot be read from {shown}: there is no such file"))
+        }
         Unusable::Unread(kind) => io::Error::new(kind, format!("the token cannot be read from {shown}: {kind}")),
         Unusable::Other(what) => io::Error::new(io::ErrorKind::InvalidData, format!("{shown}: {what}")),
     })?;
@@ -33,15 +36,14 @@ pub(crate) fn read(path: &Path) -> io::Result<Token> {
 
 /// What a request has to pass.
 pub(crate) struct Gate {
-    pub(crate) token: Option<Token>,
+    pub(crate) token: Token,
     pub(crate) site: Site,
 }
 
 impl Gate {
     /// Decides about a request.
     fn admit(&self, headers: &HeaderMap, peer: Peer, now: Instant) -> Result<(), Refusal> {
-        let Some(token) = &self.token else { return Ok(()) };
-        let Err(status) = shows(token, headers) else { return self.site.take_request_with(TOKEN_KEY, peer, now) };
+        let Err(status) = shows(&self.token, headers) else { return self.site.take_request_with(TOKEN_KEY, peer, now) };
         // The right token never comes here, however often others at its address fail.
         match status == TokenStatus::Missing {
             true => self.site.may_fail_to_authenticate(peer, now)?,
@@ -92,11 +94,17 @@ mod tests {
         let token = read_from("abcdefghijklmnopqrstuvwxyz012345\n").expect("it is a token");
         let ours = Ours::new("127.0.0.1:0", &[]);
         let plan = Plan { limits: Limits::default(), routes: Vec::new(), ours, doors: Vec::new() };
-        Gate { token: Some(token), site: Site::new(plan) }
+        Gate { token, site: Site::of_agent(plan) }
     }
 
     fn with(value: &str) -> HeaderMap {
         HeaderMap::from_iter([(AUTHORIZATION, value.parse().expect("it is a value"))])
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_said_to_be_missing() {
+        let error = read(Path::new("/no/such/file")).expect_err("there is none");
+        assert_eq!(error.to_string(), "the token cannot be read from /no/such/file: there is no such file");
     }
 
     #[test]

@@ -40,6 +40,7 @@ mod ids;
 mod message;
 mod output;
 mod places;
+mod questions;
 mod record;
 mod same;
 mod serve;

@@ -9,12 +9,12 @@ pub(crate) mod pull;
 pub(crate) mod telling;
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use axum::routing::post;
 use crosspoint_contracts::Kind;
@@ -22,16 +22,20 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::message::{About, Cancel};
 use crosspoint_exchange::admission::{self, Admitted, Caller};
+use crosspoint_exchange::answer::Beside;
 use crosspoint_exchange::backend::Followed;
+use crosspoint_exchange::outgoing;
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
 use crosspoint_http::door::message::{self, CONTRACT};
-use crosspoint_http::door::{Asking, Doors, SentBy};
+use crosspoint_http::door::{self, Arrived, Asking, Doors, SentBy};
+use futures_util::StreamExt as _;
 use uuid::Uuid;
 
 use self::telling::Orchestrator;
 use crate::backend::OwnJobs;
+use crate::questions::{AnswerTo, NotTaken};
 use crate::record::Job;
 
 /// How long an orchestrator that does not say how long it waits is kept waiting. It gives up after 30 s of silence.
@@ -42,6 +46,9 @@ const HOLD_TOLD: Duration = Duration::from_secs(1);
 
 /// Interval at which a stopping agent checks whether all was told.
 const TOLD_PERIOD: Duration = Duration::from_millis(10);
+
+/// Most outcomes of before the start that are told at a time: each may be long.
+const OWED_AT_A_TIME: usize = 4;
 
 /// What the endpoint shares; cloning shares it.
 #[derive(Clone)]
@@ -74,27 +81,49 @@ impl Reports {
         self.to.as_deref()
     }
 
-    /// Begins to tell of a job, unless it is being told of.
-    pub(crate) fn tell(&self, work: &Admitted<Job>) {
-        let Some(orchestrator) = self.to.clone() else { return };
-        let id = work.job.now().asked.id;
-        let lock = |told: &Mutex<BTreeSet<Uuid>>, change: &dyn Fn(&mut BTreeSet<Uuid>) -> bool| {
-            change(&mut told.lock().unwrap_or_else(PoisonError::into_inner))
-        };
-        if !lock(&self.told, &|told| told.insert(id)) {
+    /// Returns the name of the orchestrator that is owed the outcomes of jobs.
+    pub(crate) fn owed_to(&self) -> Option<Arc<str>> {
+        self.to.as_ref().map(|orchestrator| orchestrator.name.clone())
+    }
+
+    /// Begins to tell of a job. `asked` is the number of the question that the orchestrator was told already.
+    pub(crate) fn tell(&self, work: &Admitted<Job>, asked: Option<u32>) {
+        let (reports, job, beside) = (self.clone(), work.job.clone(), work.beside.clone());
+        tokio::spawn(async move { reports.tell_all(job, beside, asked).await });
+    }
+
+    /// Tells of a job until its outcome was taken, unless it is being told of.
+    async fn tell_all(&self, job: Job, beside: Beside, asked: Option<u32>) {
+        let Some(orchestrator) = &self.to else { return };
+        let id = job.now().asked.id;
+        if !self.told().insert(id) {
             return;
         }
-        let (job, beside, backend, told) =
-            (work.job.clone(), work.beside.clone(), self.backend.clone(), self.told.clone());
-        tokio::spawn(async move {
-            orchestrator.tell(&backend, job, beside).await;
-            lock(&told, &|told| told.remove(&id));
-        });
+        if orchestrator.tell(&self.backend, job.clone(), beside, asked).await {
+            self.backend.told(&job);
+        }
+        self.told().remove(&id);
+    }
+
+    /// Tells the outcomes that were not told before the agent was started, a few at a time.
+    pub(crate) async fn tell_owed(&self) {
+        let Some(orchestrator) = &self.to else { return };
+        let owed = futures_util::stream::iter(self.backend.take_owed(&orchestrator.name));
+        owed.for_each_concurrent(OWED_AT_A_TIME, async |id| {
+            if let Some(job) = self.backend.stored(id).await {
+                self.tell_all(job, Beside::default(), None).await;
+            }
+        })
+        .await;
+    }
+
+    fn told(&self) -> MutexGuard<'_, BTreeSet<Uuid>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until no job is being told of.
     pub(crate) async fn all_told(&self) {
-        while !self.told.lock().unwrap_or_else(PoisonError::into_inner).is_empty() {
+        while !self.told().is_empty() {
             tokio::time::sleep(TOLD_PERIOD).await;
         }
     }
@@ -107,9 +136,9 @@ pub(crate) fn routes() -> Router<Messages> {
 
 async fn take_message(
     State(messages): State<Messages>,
+    arrived: Arrived,
     caller: SentBy,
     uri: Uri,
-    headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
     let bytes = received.bytes.clone();
@@ -118,27 +147,76 @@ async fn take_message(
         return Ok(cancel(&messages.doors, &caller.0, &bytes).await.map_err(about)?);
     }
     let hold = if messages.reports.to.is_some() { HOLD_TOLD } else { HOLD };
-    let asking = Asking { wait: Some(hold), ..Asking::default() };
-    let mut requested = message::request_work(&messages.doors, caller, asking, (&uri, &headers), received).await?;
-    pass_on(&requested.work.job, &bytes);
-    requested.work.wait = requested.work.wait.or(Some(hold));
+    let asking = Asking { notify: messages.reports.owed_to(), ..Asking::default() };
+    let mut requested = message::request_work(&messages.doors, caller, asking, &uri, received).await?;
+    // Work that is done soon is answered with its outcome, whoever is told later.
+    requested.is_later = false;
+    pass_on(&requested.work, &bytes, arrived.0).await.map_err(about)?;
+    // A question ends the wait: the person who is to answer learns of it by the answer (ALL-5, MSG-17).
+    let now = door::settled(&requested.work.job, requested.work.wait.or(Some(hold))).await;
+    requested.work.wait = None;
     let answered = message::answer_work(&messages.doors, &requested).await.map_err(about)?;
-    if !answered.is_told {
-        messages.reports.tell(&requested.work);
+    match answered.is_told {
+        true => messages.reports.backend.told(&requested.work.job),
+        false => messages.reports.tell(&requested.work, now.question_number()),
     }
     Ok(answered.response)
 }
 
-/// Gives a job the person's answer that came with its request (ALL-5). The same request without one asks how it goes,
-/// and the same message again brings nothing new: the job may ask something else by then.
-fn pass_on(job: &Job, request: &[u8]) {
-    let Ok(tape) = Tape::scan(request) else { return };
-    let Some(root) = tape.root() else { return };
-    let carried = root.get("x_custom_fields").and_then(|own| own.get("x_crosspoint"));
-    let Some(answer) = carried.and_then(|carried| carried.get("answer")) else { return };
-    let message_id = root.get("message_id").map_or("", |id| id.source());
-    if job.is_new_answer(message_id) {
-        job.answer(Body::trusted(answer.source().to_owned()));
+/// Gives a job the person's answer that came with its request at this time (ALL-5). The same request without one asks
+/// how it goes, and the same message again brings nothing new: the job may ask something else by then.
+async fn pass_on(work: &Admitted<Job>, request: &[u8], came: Instant) -> Result<(), Refusal> {
+    let Some(brought) = Brought::read(request) else { return Ok(()) };
+    let Brought { answer, to, message_id } = brought;
+    let job = &work.job;
+    if !job.is_new_answer(&message_id) {
+        return Ok(());
+    }
+    // After a restart the work begins with the request that has the answer, and has yet to ask.
+    let is_early = !work.joined || to.as_ref().and_then(AnswerTo::number).is_some_and(|number| job.will_ask(number));
+    let taken = match to {
+        Some(to) if is_early => {
+            job.hold(to, answer).await;
+            return Ok(());
+        }
+        // The question is shown in the answer.
+        None if is_early => Ok(()),
+        to => job.answer(answer, to.as_ref(), came).await.map(drop),
+    };
+    match taken {
+        // Work that has ended gets its outcome.
+        Ok(()) | Err(NotTaken::Ended) => Ok(()),
+        Err(why) => Err(untaken(why)),
+    }
+}
+
+fn untaken(why: NotTaken) -> Refusal {
+    let message = match why {
+        NotTaken::NotShown => "the question was not shown to anyone yet, so this answer is for another one",
+        NotTaken::Other => "the work asks another question than the one that this answers",
+        NotTaken::NotAsked | NotTaken::Ended => "the work asks nothing at present, so this answers nothing",
+    };
+    let hint = "send the same request without an answer: its status has the question, if there is one; answer that one";
+    Refusal::conflict(message, hint)
+}
+
+/// A person's answer that came in a message.
+struct Brought {
+    answer: Body,
+    to: Option<AnswerTo>,
+    message_id: String,
+}
+
+impl Brought {
+    fn read(request: &[u8]) -> Option<Brought> {
+        let tape = Tape::scan(request).ok()?;
+        let root = tape.root()?;
+        let carried = root.get("x_custom_fields")?.get("x_crosspoint")?;
+        Some(Brought {
+            answer: Body::trusted(carried.get(outgoing::ANSWER)?.source().to_owned()),
+            to: carried.get(outgoing::ANSWER_TO).map(AnswerTo::read),
+            message_id: root.get("message_id").map_or("", |id| id.source()).to_owned(),
+        })
     }
 }
 

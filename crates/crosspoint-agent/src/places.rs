@@ -1,15 +1,21 @@
-//! How many jobs are done at a time. A job that waits for a person does nothing, so another may be done meanwhile.
+//! How many jobs are done at a time, and which of them goes next. A job that waits for a person does nothing, so
+//! another may be done meanwhile.
+
+mod turns;
 
 use std::future::Future;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use crosspoint_contracts::request::Priority;
+use tokio::sync::Semaphore;
+
+use self::turns::{Turn, Turns};
 
 /// The places of an agent's jobs; cloning shares them.
 #[derive(Clone)]
 pub(crate) struct Places {
-    working: Arc<Semaphore>,
+    working: Arc<Turns>,
     /// How many jobs beside those may wait for a person.
     waiting: Arc<Semaphore>,
 }
@@ -17,47 +23,48 @@ pub(crate) struct Places {
 /// The place of one job, if it has one at the moment.
 pub(crate) struct Place {
     places: Places,
+    priority: Priority,
     held: Arc<Mutex<Held>>,
 }
 
 #[derive(Default)]
 struct Held {
-    permit: Option<OwnedSemaphorePermit>,
+    turn: Option<Turn>,
     /// How often the place was given up. What was waited for before that is no longer wanted.
     given_up: u64,
 }
 
 impl Places {
     pub(crate) fn new(working: usize, waiting: usize) -> Places {
-        let semaphore = |places: usize| Arc::new(Semaphore::new(places.min(Semaphore::MAX_PERMITS)));
-        Places { working: semaphore(working), waiting: semaphore(waiting) }
+        let waiting = Semaphore::new(waiting.min(Semaphore::MAX_PERMITS));
+        Places { working: Turns::new(working), waiting: Arc::new(waiting) }
     }
 
     /// Returns the place of a job that has none yet.
-    pub(crate) fn place(&self) -> Place {
-        Place { places: self.clone(), held: Arc::default() }
+    pub(crate) fn place(&self, priority: Priority) -> Place {
+        Place { places: self.clone(), priority, held: Arc::default() }
     }
 }
 
 impl Place {
     /// Waits for a place.
     pub(crate) async fn take(&self) {
-        let permit = self.places.working.clone().acquire_owned().await;
-        lock(&self.held).permit = permit.ok();
+        let turn = self.places.working.clone().take(self.priority).await;
+        lock(&self.held).turn = turn;
     }
 
     /// Takes a place if one is free.
     pub(crate) fn try_take(&self) -> bool {
-        let permit = self.places.working.clone().try_acquire_owned().ok();
-        let is_free = permit.is_some();
-        lock(&self.held).permit = permit;
+        let turn = self.places.working.try_take();
+        let is_free = turn.is_some();
+        lock(&self.held).turn = turn;
         is_free
     }
 
     /// Gives the place to another job.
     pub(crate) fn release(&self) {
         let mut held = lock(&self.held);
-        held.permit = None;
+        held.turn = None;
         held.given_up += 1;
     }
 
@@ -84,18 +91,19 @@ impl Place {
     fn take_later(&self) {
         let (held, working) = (self.held.clone(), self.places.working.clone());
         let given_up = lock(&held).given_up;
-        let keep = move |permit| {
+        let keep = move |turn| {
             let mut held = lock(&held);
             if held.given_up == given_up {
-                held.permit = Some(permit);
+                held.turn = Some(turn);
             }
         };
-        if let Ok(permit) = working.clone().try_acquire_owned() {
-            return keep(permit);
+        if let Some(turn) = working.try_take() {
+            return keep(turn);
         }
         // Without a runtime no other job can be done either.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            drop(runtime.spawn(async move { working.acquire_owned().await.map(keep) }));
+            let turn = working.take(self.priority);
+            drop(runtime.spawn(async move { turn.await.map(keep) }));
         }
     }
 }
@@ -129,11 +137,11 @@ mod tests {
     #[tokio::test]
     async fn a_wait_that_is_given_up_takes_the_place_again() {
         let places = Places::new(1, 1);
-        let (asking, other) = (places.place(), places.place());
+        let (asking, other) = (places.place(Priority::Normal), places.place(Priority::Normal));
         asking.take().await;
         for _ in 0..2 {
             assert!(asking.without(pending::<()>()).now_or_never().is_none());
-            assert_eq!((places.working.available_permits(), places.waiting.available_permits()), (0, 1));
+            assert_eq!((places.working.free(), places.waiting.available_permits()), (0, 1));
         }
         let wait = asking.without(other.take()).now_or_never();
         assert!(wait.is_none(), "the other has the place, and this one waits for it");
@@ -141,28 +149,28 @@ mod tests {
         tokio::task::yield_now().await;
         other.release();
         tokio::task::yield_now().await;
-        assert_eq!(places.working.available_permits(), 0);
+        assert_eq!(places.working.free(), 0);
         asking.release();
-        assert_eq!(places.working.available_permits(), 1);
+        assert_eq!(places.working.free(), 1);
     }
 
     #[tokio::test]
     async fn a_job_that_has_ended_takes_no_place() {
         let places = Places::new(1, 1);
-        let (asking, other) = (places.place(), places.place());
+        let (asking, other) = (places.place(Priority::Normal), places.place(Priority::Normal));
         asking.take().await;
         assert!(asking.without(other.take()).now_or_never().is_none());
         tokio::task::yield_now().await;
         asking.release();
         other.release();
         tokio::task::yield_now().await;
-        assert_eq!(places.working.available_permits(), 1);
+        assert_eq!(places.working.free(), 1);
     }
 
     #[tokio::test]
     async fn a_job_that_is_answered_goes_on_though_another_asks_and_kept_its_place() {
         let places = Places::new(1, 1);
-        let (first, second) = (places.place(), places.place());
+        let (first, second) = (places.place(Priority::Normal), places.place(Priority::Normal));
         first.take().await;
         let (answer, answered) = tokio::sync::oneshot::channel::<()>();
         let mut first_asks = Box::pin(first.without(answered));

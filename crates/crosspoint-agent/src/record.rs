@@ -1,6 +1,7 @@
 //! A job of the agent: what its callers may know of it at one moment, and how it is followed.
 
-use std::collections::VecDeque;
+mod asking;
+
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -13,16 +14,15 @@ use crosspoint_contracts::request::{Door, NewJob};
 use crosspoint_contracts::time::Time;
 use crosspoint_exchange::backend::Followed;
 use crosspoint_exchange::snapshot::{Ended, Snapshot, State};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::Output;
+use crate::answers::Answers;
 use crate::backend::Name;
+use crate::questions::{Questions, Shown};
 use crate::same::Likeness;
-
-/// Most messages with answers that are remembered of one job.
-const BROUGHT_MAX: usize = 64;
 
 /// What was asked for. It never changes.
 #[derive(Clone, Debug)]
@@ -39,6 +39,8 @@ pub(crate) struct Asked {
     pub(crate) pinned: Option<Arc<str>>,
     pub(crate) echo: Option<Box<str>>,
     pub(crate) trace: Option<Box<str>>,
+    /// The orchestrator that is to be told of the outcome.
+    pub(crate) owed_to: Option<Arc<str>>,
     /// Until when the caller waits for the work.
     pub(crate) deadline: Option<Instant>,
     /// Whether the time in which a person is asked does not count for it.
@@ -75,6 +77,7 @@ pub(crate) enum Phase {
     Waiting {
         question: Question,
         number: u32,
+        shown: Shown,
     },
     Ended {
         at: Time,
@@ -89,16 +92,18 @@ pub(crate) enum Phase {
 pub(crate) struct Job(Arc<Shared>);
 
 struct Shared {
-    now: watch::Sender<Arc<Record>>,
-    stop: CancellationToken,
-    /// Answers that the handler has not taken.
-    answers: Mutex<VecDeque<Body>>,
-    /// Told when there is one more.
+    now: Mutex<Arc<Record>>,
+    /// Told whenever the record has changed.
+    changed: Notify,
+    /// Made when somebody asks for it, like the output: most jobs are neither stopped nor print.
+    stop: OnceLock<CancellationToken>,
+    questions: Mutex<Questions>,
+    /// Told when there is an answer for the handler.
     answered: Notify,
-    /// The messages that brought answers, the latest last.
-    brought: Mutex<VecDeque<Box<str>>>,
+    /// The store that keeps answers to questions, for work that is begun again if it is interrupted.
+    answers: Option<Answers>,
     /// What the handler has printed so far.
-    output: Output,
+    output: OnceLock<Output>,
     /// Held while the job is being ended, until its outcome is kept.
     ending: tokio::sync::Mutex<()>,
 }
@@ -106,13 +111,19 @@ struct Shared {
 impl Job {
     /// Makes a job that waits for its turn.
     pub(crate) fn new(record: Record) -> Job {
+        Job::asking(record, Questions::default(), None)
+    }
+
+    /// Makes a job that waits for its turn, may have asked before, and keeps the answers to its questions here.
+    pub(crate) fn asking(record: Record, questions: Questions, answers: Option<Answers>) -> Job {
         Job(Arc::new(Shared {
-            now: watch::Sender::new(Arc::new(record)),
-            stop: CancellationToken::new(),
-            answers: Mutex::default(),
+            now: Mutex::new(Arc::new(record)),
+            changed: Notify::new(),
+            stop: OnceLock::new(),
+            questions: Mutex::new(questions),
             answered: Notify::new(),
-            brought: Mutex::default(),
-            output: Output::default(),
+            answers,
+            output: OnceLock::new(),
             ending: tokio::sync::Mutex::default(),
         }))
     }
@@ -121,7 +132,7 @@ impl Job {
     /// by then, if it has one.
     pub(crate) async fn ending(&self) -> (tokio::sync::MutexGuard<'_, ()>, Option<Arc<Outcome>>) {
         let guard = self.0.ending.lock().await;
-        let outcome = match &self.now().phase {
+        let outcome = match &self.record().phase {
             Phase::Ended { outcome, .. } => Some(outcome.clone()),
             Phase::Queued | Phase::Running | Phase::Waiting { .. } => None,
         };
@@ -135,12 +146,26 @@ impl Job {
 
     /// Returns what the handler prints.
     pub(crate) fn output(&self) -> &Output {
-        &self.0.output
+        self.0.output.get_or_init(Output::default)
+    }
+
+    /// Returns what was printed so far, and forgets it; `None` if that is nothing.
+    pub(crate) fn take_text(&self) -> Option<String> {
+        self.0.output.get().map(Output::take).filter(|text| !text.is_empty())
     }
 
     /// Returns the token that is cancelled when the job is to stop.
     pub(crate) fn stop(&self) -> &CancellationToken {
-        &self.0.stop
+        self.0.stop.get_or_init(CancellationToken::new)
+    }
+
+    /// Whether the job is to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.0.stop.get().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    fn record(&self) -> MutexGuard<'_, Arc<Record>> {
+        self.0.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Changes the job, unless it has ended: an outcome never changes. Returns whether it did.
@@ -153,64 +178,33 @@ impl Job {
 
     /// Like [`Job::change`], with a function that returns whether it changed anything.
     fn change_if(&self, change: impl FnOnce(&mut Record) -> bool) -> bool {
-        self.0.now.send_if_modified(|now| {
-            if matches!(now.phase, Phase::Ended { .. }) {
-                return false;
-            }
-            let record = Arc::make_mut(now);
-            if !change(record) {
-                return false;
-            }
-            record.events = record.events.saturating_add(1);
-            record.updated_at = crate::clock::now();
-            true
-        })
+        let mut now = self.record();
+        if matches!(now.phase, Phase::Ended { .. }) {
+            return false;
+        }
+        let record = Arc::make_mut(&mut now);
+        if !change(record) {
+            return false;
+        }
+        record.events = record.events.saturating_add(1);
+        record.updated_at = crate::clock::now();
+        drop(now);
+        self.0.changed.notify_waiters();
+        true
     }
 
     /// Whether the job has failed so that the same request is done again.
     pub(crate) fn is_done_again(&self) -> bool {
-        matches!(self.now().phase, Phase::Ended { is_kept: false, .. })
+        matches!(self.record().phase, Phase::Ended { is_kept: false, .. })
     }
 
-    /// Asks this question. Answers to an earlier question that was given up are forgotten.
-    pub(crate) fn ask(&self, question: Question, number: u32) {
-        self.change(|record| {
-            self.answers().clear();
-            record.phase = Phase::Waiting { question, number };
-        });
-    }
-
-    /// Waits for an answer to the question that is asked.
-    pub(crate) async fn answered(&self) -> Body {
-        loop {
-            let answered = self.0.answered.notified();
-            if let Some(answer) = self.answers().pop_front() {
-                return answer;
-            }
-            answered.await;
+    /// Forgets what only a job that goes on needs.
+    pub(crate) fn clear(&self) {
+        // Most jobs print nothing, and a handler may have left its context with another task.
+        if self.0.output.set(Output::closed()).is_err() {
+            self.output().close();
         }
-    }
-
-    fn answers(&self) -> MutexGuard<'_, VecDeque<Body>> {
-        self.0.answers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Gives the handler an answer to its question. Returns whether it asks one.
-    pub(crate) fn answer(&self, answer: Body) -> bool {
-        let mut is_asked = false;
-        // Sent while nothing else changes the job, so that it can answer no later question.
-        self.change_if(|record| {
-            if let Phase::Waiting { .. } = record.phase {
-                record.phase = Phase::Running;
-                record.answers += 1;
-                self.answers().push_back(answer);
-                self.0.answered.notify_waiters();
-                is_asked = true;
-                return true;
-            }
-            false
-        });
-        is_asked
+        *self.questions() = Questions::default();
     }
 
     /// Takes the question of this number back, if it is still asked.
@@ -224,26 +218,23 @@ impl Job {
         });
     }
 
-    /// Returns whether a message of this id has brought no answer so far.
-    pub(crate) fn is_new_answer(&self, message_id: &str) -> bool {
-        let mut brought = self.0.brought.lock().unwrap_or_else(PoisonError::into_inner);
-        if brought.iter().any(|id| **id == *message_id) {
-            return false;
-        }
-        brought.push_back(message_id.into());
-        if brought.len() > BROUGHT_MAX {
-            brought.pop_front();
-        }
-        true
-    }
-
     async fn until(&self, until: Instant, is_meant: impl Fn(&Record) -> bool) -> Arc<Record> {
-        let mut now = self.0.now.subscribe();
-        let waiting = now.wait_for(|record| is_meant(record));
-        if let Ok(Ok(record)) = tokio::time::timeout_at(until.into(), waiting).await {
-            return record.clone();
+        // Most work is done at once, and then no clock has to run.
+        let now = self.now();
+        if is_meant(&now) {
+            return now;
         }
-        self.now()
+        let waiting = async {
+            loop {
+                let changed = self.0.changed.notified();
+                let now = self.now();
+                if is_meant(&now) {
+                    return now;
+                }
+                changed.await;
+            }
+        };
+        tokio::time::timeout_at(until.into(), waiting).await.unwrap_or_else(|_| self.now())
     }
 }
 
@@ -251,7 +242,7 @@ impl Followed for Job {
     type Now = Arc<Record>;
 
     fn now(&self) -> Arc<Record> {
-        self.0.now.borrow().clone()
+        self.record().clone()
     }
 
     fn snapshot(now: &Arc<Record>) -> Snapshot<'_> {
@@ -294,6 +285,7 @@ impl Asked {
             pinned: new.agent,
             echo: new.echo,
             trace: new.trace,
+            owed_to: new.notify,
             deadline: longest.and_then(|longest| now.checked_add(longest)),
             is_asking_free: longest != new.limits.total,
             memory_bytes: new.limits.memory_bytes,
@@ -319,6 +311,21 @@ impl Asked {
 }
 
 impl Record {
+    /// Returns the number of the question that is asked.
+    pub(crate) fn question_number(&self) -> Option<u32> {
+        match self.phase {
+            Phase::Waiting { number, .. } => Some(number),
+            Phase::Queued | Phase::Running | Phase::Ended { .. } => None,
+        }
+    }
+
+    /// Notes that a document about this moment leaves the agent: the question in it can be answered from now on.
+    pub(crate) fn is_shown(&self) {
+        if let Phase::Waiting { shown, .. } = &self.phase {
+            shown.note();
+        }
+    }
+
     pub(crate) fn snapshot(&self) -> Snapshot<'_> {
         let asked = &*self.asked;
         Snapshot {
@@ -333,8 +340,10 @@ impl Record {
             state: match &self.phase {
                 Phase::Queued => State::Queued,
                 Phase::Running => State::Running,
-                Phase::Waiting { question, number } => State::Waiting { question, number: (1, *number) },
-                Phase::Ended { at, outcome, .. } => State::Ended(Ended { at: *at, outcome, is_unjudged: false }),
+                Phase::Waiting { question, number, .. } => State::Waiting { question, number: (1, *number) },
+                Phase::Ended { at, outcome, is_kept } => {
+                    State::Ended(Ended { at: *at, outcome, is_unjudged: false, is_kept: *is_kept })
+                }
             },
             progress: self.progress.as_ref(),
             began: None,

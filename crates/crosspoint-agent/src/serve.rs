@@ -32,6 +32,9 @@ use crate::message::telling::Orchestrator;
 use crate::message::{Messages, Reports};
 use crate::{Contract, doors, gate};
 
+/// How an agent gets another name: in its program, or where `crosspoint agent --listen` is started.
+const ADDING: &str = "start the agent with the name (`Agent::names`, or `--host` of `crosspoint agent`)";
+
 /// Most connections at one time.
 const CONNECTIONS_MAX: usize = 1_000;
 
@@ -91,15 +94,19 @@ pub(crate) async fn run(
     let mut doors: Vec<_> = doors::doors(&contracts).map(|door| (door.place, door.contract)).collect();
     // The path of envelopes has the agent's name in it, which may be that of another door: it is looked at first.
     doors.reverse();
-    let ours = Ours::new(&listen.to_string(), &names);
+    let ours = Ours::new(&listen.to_string(), &names).added_by(ADDING);
     let plan = Plan { limits: Limits::default(), routes: Vec::new(), ours, doors };
-    let site = Site::new(plan);
+    let site = Site::of_agent(plan);
     let doors = Doors { backend: backend.clone(), site: site.clone(), wait_max: WAIT_MAX, sync_wait: WAIT_MAX };
     let pushing = Reports::new(way_to(told.as_ref(), token.as_ref()), backend.clone());
     // One orchestrator is told of a job once, however the job came.
     let pulling = match told == pulled {
         true => pushing.clone(),
-        false => Reports::new(way_to(pulled.as_ref(), token.as_ref()), backend.clone()),
+        false => {
+            let owing = pushing.clone();
+            tokio::spawn(async move { owing.tell_owed().await });
+            Reports::new(way_to(pulled.as_ref(), token.as_ref()), backend.clone())
+        }
     };
     let messages = Messages { doors, reports: pushing.clone() };
     let router = router(&messages, &contracts, token);
@@ -108,8 +115,9 @@ pub(crate) async fn run(
     tokio::select! {
         never = connection::accept(&listener, &site, &router, &places) => match never {},
         never = pull_until(site.stopping(), &own, &pulling) => match never {},
-        () = wind_down(&site, &backend, (vec![pushing, pulling.clone()], drain), shutdown) => {}
+        () = wind_down(&site, &backend, (vec![&pushing, &pulling], &own, drain), shutdown) => {}
     }
+    pull::say(&own, &pulling, "offline").await;
     drop(listener);
     site.closing().cancel();
     let _ = tokio::time::timeout(FLUSH_TIME_MAX, places.all_free()).await;
@@ -128,12 +136,13 @@ pub(crate) async fn pull(
         return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
     }
     let ours = Ours::new("", &[]);
-    let site = Site::new(Plan { limits: Limits::default(), routes: Vec::new(), ours, doors: Vec::new() });
+    let site = Site::of_agent(Plan { limits: Limits::default(), routes: Vec::new(), ours, doors: Vec::new() });
     let pulling = Reports::new(way_to(serving.pulled.as_ref(), token.as_ref()), backend.clone());
     tokio::select! {
         never = pull_until(site.stopping(), &own, &pulling) => match never {},
-        () = wind_down(&site, &backend, (vec![pulling.clone()], serving.drain), shutdown) => {}
+        () = wind_down(&site, &backend, (vec![&pulling], &own, serving.drain), shutdown) => {}
     }
+    pull::say(&own, &pulling, "offline").await;
     backend.close().await;
     Ok(())
 }
@@ -165,11 +174,11 @@ async fn pull_until(stopping: &CancellationToken, own: &Registering, reports: &R
 }
 
 /// Waits for the shutdown. Then new work is refused, and work under way has some time to end, to be answered and to be
-/// told.
+/// told. The last of `reports` is how the orchestrator is told from which work is pulled.
 async fn wind_down(
     site: &Site,
     backend: &OwnJobs,
-    (reports, drain): (Vec<Reports>, Duration),
+    (reports, own, drain): (Vec<&Reports>, &Registering, Duration),
     shutdown: impl Future<Output = ()>,
 ) {
     shutdown.await;
@@ -180,6 +189,9 @@ async fn wind_down(
         }
     };
     let answered = async {
+        if let Some(pulling) = reports.last().filter(|_| !backend.is_idle()) {
+            pull::say(own, pulling, "busy").await;
+        }
         backend.idle().await;
         told().await;
         while site.is_answering() {
@@ -193,9 +205,16 @@ async fn wind_down(
 }
 
 fn router(messages: &Messages, contracts: &BTreeSet<Contract>, token: Option<Token>) -> Router {
-    let (hint, gate) = (doors::hint(contracts), Arc::new(Gate { token, site: messages.doors.site.clone() }));
-    doors::routes(contracts, messages)
-        .route_layer(axum::middleware::from_fn_with_state(gate, gate::check))
+    let (hint, doors) = (doors::hint(contracts), doors::routes(contracts, messages));
+    // Without a token there is nothing to ask at the gate.
+    let doors = match token {
+        Some(token) => {
+            let gate = Arc::new(Gate { token, site: messages.doors.site.clone() });
+            doors.route_layer(axum::middleware::from_fn_with_state(gate, gate::check))
+        }
+        None => doors,
+    };
+    doors
         .route("/health", get(alive))
         .route("/health/ready", get(ready).with_state(messages.doors.site.clone()))
         .fallback(move || unknown_path(hint.clone()))

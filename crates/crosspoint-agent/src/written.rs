@@ -10,9 +10,12 @@ use crate::Failure;
 /// How deep it may nest: the documents around it have levels too, and no reader must take more in all.
 const LEVELS_MAX: usize = DEPTH_MAX - WRAPPING_LEVELS_MAX;
 
+/// Room for most values, in bytes.
+const SHORT_BYTES: usize = 512;
+
 /// Writes a value. `what` is the value in a failure.
 pub(crate) fn json(value: &(impl Serialize + ?Sized), what: &str, bytes_max: usize) -> Result<String, Failure> {
-    let mut room = Room { bytes: Vec::new(), bytes_max };
+    let mut room = Room { bytes: Vec::with_capacity(SHORT_BYTES), bytes_max };
     serde_json::to_writer(&mut room, value).map_err(|error| match error.classify() {
         serde_json::error::Category::Io => Failure::too_large(&format!("{what} has"), bytes_max),
         serde_json::error::Category::Data | serde_json::error::Category::Syntax | serde_json::error::Category::Eof => {

@@ -293,14 +293,23 @@ pub fn with_remark(outcome: &Outcome, href: impl FnOnce() -> String) -> Option<O
     let bytes = outcome.whole_bytes?;
     let text = outcome.text()?;
     let truncated = Some(Truncated { bytes, href: href().into() });
+    Some(Outcome { whole_bytes: None, ..with_partial(outcome, Partial { text, truncated, is_lossy: false }) })
+}
+
+/// Returns the outcome with a text that says that some of its bytes were no UTF-8; unchanged if it has no text.
+#[must_use]
+pub fn lossy(outcome: Outcome) -> Outcome {
+    match outcome.text() {
+        Some(text) => with_partial(&outcome, Partial { text, truncated: None, is_lossy: true }),
+        None => outcome,
+    }
+}
+
+fn with_partial(outcome: &Outcome, partial: Partial) -> Outcome {
     // Outputs that hold the text hold nothing else.
     let is_within = matches!(outcome.text, Some(Text::Within(_)));
-    Some(Outcome {
-        outputs: outcome.outputs.clone().filter(|_| !is_within),
-        text: Some(Text::Partial(Box::new(Partial { text, truncated, is_lossy: false }))),
-        whole_bytes: None,
-        ..outcome.clone()
-    })
+    let outputs = outcome.outputs.clone().filter(|_| !is_within);
+    Outcome { outputs, text: Some(Text::Partial(Box::new(partial))), ..outcome.clone() }
 }
 
 #[cfg(test)]

@@ -16,6 +16,7 @@ pub(crate) mod map;
 pub(crate) mod read;
 mod schema;
 pub(crate) mod stream;
+mod unused;
 mod wire;
 mod writer;
 
@@ -23,6 +24,7 @@ pub use event::{EventData, StreamEvent};
 pub use follower::{Follower, Heard, Meaning, Violation};
 pub use life::{Breach, Life, Role};
 pub use stream::Stream;
+pub use unused::unused_input;
 pub use wire::{
     AgentError, DomainId, Grounding, Progress, Request, RequestId, Response, StageId, Started, Status, Terminal,
     UserId, WorkflowId,

@@ -258,6 +258,12 @@ pub fn has_member(job: &Canonical<'_>, to: Contract, home: Home) -> bool {
     (map::of(to).writing)(job).is_some_and(|shape| shape.has(home))
 }
 
+/// Whether the document that a job becomes in a contract may say when it was written, or have an id of its own. Where
+/// it does not, a writer needs neither `now` nor `message_id`.
+pub fn is_stamped(job: &Canonical<'_>, to: Contract) -> bool {
+    (map::of(to).writing)(job).is_some_and(|shape| shape.members.iter().any(map::Member::is_stamped))
+}
+
 /// Writes a job without a frame, for doors that frame what they send.
 ///
 /// # Errors

@@ -18,6 +18,7 @@ use uuid::Uuid;
 use crate::breaker;
 use crate::core::{AgentCommand, Command, GrantCommand, Reply};
 use crate::id::JobId;
+use crate::job::Origin;
 use crate::machine::Event;
 
 /// How long entries are kept where nothing else is configured.
@@ -158,9 +159,11 @@ impl Deed {
     /// Returns what a command has done, judged by the reply to it; `None` if it was refused, or is not audited.
     pub fn of(command: &Command, reply: &Reply) -> Option<Deed> {
         match (command, reply) {
-            (Command::Submit(submission), Reply::Accepted(job)) => Some(match submission.request.parent {
-                Some(parent) => Deed { object: Some(parent.to_string().into()), ..Act::Retry.to_job(job.id()) },
-                None => Act::Submit.to_job(job.id()),
+            (Command::Submit(submission), Reply::Accepted(job)) => Some(match &submission.request.origin {
+                Some(Origin::RetryOf(other)) => {
+                    Deed { object: Some(other.to_string().into()), ..Act::Retry.to_job(job.id()) }
+                }
+                Some(Origin::ChildOf { .. }) | None => Act::Submit.to_job(job.id()),
             }),
             (Command::Job(id, event), Reply::Job(_)) => Some(of_event(event)?.to_job(*id)),
             (Command::Agent(name, command), Reply::Done) => Some(of_agent(*command)?.to(name)),
@@ -198,6 +201,7 @@ fn of_event(event: &Event) -> Option<Act> {
         | Event::Ask { .. }
         | Event::Unasked { .. }
         | Event::Remember { .. }
+        | Event::Step { .. }
         | Event::Finish { .. }
         | Event::Withdrawn { .. }
         | Event::Clock

@@ -8,6 +8,7 @@
 mod agents;
 mod aside;
 mod batch;
+mod children;
 mod clock;
 mod command;
 mod driven;
@@ -24,6 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crosspoint_contracts::time::Time;
+use uuid::Uuid;
 
 use crate::breaker;
 use crate::grant::Grants;
@@ -34,7 +36,7 @@ use crate::machine::{self, Action, End, Event, Refused};
 use crate::policy::{Policy, Recovery};
 use crate::queue::Queues;
 use crate::retention::Ended;
-pub use agents::{Agent, AgentCommand, Spec, Standing};
+pub use agents::{Agent, AgentCommand, INTERNAL, Spec, Standing};
 pub use batch::{Accepted, Batch, Effect, Written};
 pub use clock::ALIVE_PERIOD;
 use clock::is_timed;
@@ -55,6 +57,8 @@ pub struct Core {
     agents: BTreeMap<Arc<str>, Agent>,
     /// The agents that take each work. The name of a work is stored here once and shared by all jobs that have it.
     works: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// The jobs that are stages of other jobs, by the ids of those. None has ended.
+    children: BTreeMap<Uuid, BTreeSet<Seq>>,
     next_seq: Seq,
     ids: Ids,
     last_accepted_at: Time,
@@ -112,6 +116,7 @@ impl Core {
             alarms: BTreeSet::new(),
             agents: BTreeMap::new(),
             works: BTreeMap::new(),
+            children: BTreeMap::new(),
             next_seq,
             ids: origin.ids,
             last_accepted_at: Time::default(),
@@ -183,12 +188,14 @@ impl Core {
     fn insert(&mut self, job: Arc<Job>) {
         let charged = self.charged(&job.request);
         self.shares.change(&job.request, charged.as_ref(), 1);
+        self.add_child(&job.request);
         self.jobs.insert(job.seq(), Live { job, alarm: None, charged });
     }
 
     fn remove(&mut self, seq: Seq) {
         if let Some(live) = self.jobs.remove(&seq) {
             self.shares.change(&live.job.request, live.charged.as_ref(), -1);
+            self.remove_child(&live.job.request);
         }
     }
 
@@ -278,7 +285,7 @@ impl Core {
             return Reply::Known(seq);
         }
         let request = &submission.request;
-        if let Err(rejected) = self.check_route(request) {
+        if let Err(rejected) = self.check_parent(request).and_then(|()| self.check_route(request)) {
             return Reply::Rejected(rejected);
         }
         let charged = self.charged(request);
@@ -305,6 +312,7 @@ impl Core {
         batch.accepted(&job, submission);
         self.insert(job.clone());
         self.watch(seq);
+        self.step_of_parent(submission, now, batch);
         Reply::Accepted(job)
     }
 
@@ -338,6 +346,7 @@ impl Core {
             if before.aside.is_some() {
                 batch.aside.insert(seq, None);
             }
+            self.end_children(job.id().uuid(), now, batch);
         } else {
             self.watch(seq);
         }

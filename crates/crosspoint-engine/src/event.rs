@@ -54,6 +54,12 @@ pub enum What {
         /// The person's answer: any JSON.
         answer: Body,
     },
+    /// The agent does its work in steps and has finished one. Steps are stored whole and one by one, unlike progress:
+    /// the agent finds them again when its attempt is taken up.
+    Step {
+        /// What the agent says of the step: any JSON.
+        step: Body,
+    },
     /// An attempt failed, and another one follows.
     Retrying {
         /// The attempt that failed.
@@ -94,6 +100,7 @@ impl What {
             What::Output { .. } => "output",
             What::Asked { .. } => "question",
             What::Answered { .. } => "answer",
+            What::Step { .. } => "step",
             What::Retrying { .. } => "retrying",
             What::Interrupted { .. } => "interrupted",
             What::Ended(ended) => ended.status.name(),

@@ -76,8 +76,8 @@ pub struct Job {
 pub struct Request {
     /// The id that the engine gave the job.
     pub id: JobId,
-    /// The job that this one repeats.
-    pub parent: Option<Uuid>,
+    /// The job that this one came from; `None` if a caller asked for it.
+    pub origin: Option<Origin>,
     /// The door that the request came through.
     pub door: Door,
     /// The caller that the job belongs to. Request keys of different callers are kept apart. Without tokens all callers
@@ -111,7 +111,46 @@ pub struct Request {
     pub input: Range<u32>,
 }
 
+/// How a job came from another job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// It does the work of a job that has ended once more.
+    RetryOf(Uuid),
+    /// An attempt of another job has it done, as a stage of its own work. It ends when that job ends.
+    ChildOf {
+        /// The job that has it done.
+        parent: Uuid,
+        /// What the stage is called there.
+        stage: Box<str>,
+    },
+}
+
+impl Origin {
+    /// Returns the id of the other job.
+    pub fn job(&self) -> Uuid {
+        match self {
+            Origin::RetryOf(job) | Origin::ChildOf { parent: job, .. } => *job,
+        }
+    }
+
+    /// Returns the name of the stage, if the job is a stage of another.
+    pub fn stage(&self) -> Option<&str> {
+        match self {
+            Origin::RetryOf(_) => None,
+            Origin::ChildOf { stage, .. } => Some(stage),
+        }
+    }
+}
+
 impl Request {
+    /// Returns the job whose stage this one is.
+    pub fn child_of(&self) -> Option<Uuid> {
+        match self.origin.as_ref()? {
+            Origin::RetryOf(_) => None,
+            Origin::ChildOf { parent, .. } => Some(*parent),
+        }
+    }
+
     /// Returns the input, cut out of the document that the job came as; `None` if this cannot be that document.
     pub fn input_in(&self, document: &Block) -> Option<Bytes> {
         if let Some(input) = self.door.contract().and_then(|contract| contract.exchange().input) {

@@ -13,20 +13,19 @@
 
 mod clock;
 mod end;
+mod interrupted;
 mod report;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crosspoint_contracts::content::{Block, Body};
-use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::outcome::Status;
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_contracts::time::Time;
 
 use crate::event::{Entry, Violation, What};
 use crate::job::{Answered, Job, Phase, Running, State};
-use crate::policy::{Policy, Recovery, Repeats};
+use crate::policy::{Policy, Repeats};
 pub use clock::alarm;
 pub use end::pause;
 
@@ -81,6 +80,13 @@ pub enum Event {
         /// What the link has to know. It replaces what the link stored before.
         memory: Block,
     },
+    /// The agent has finished a step of its work.
+    Step {
+        /// The attempt.
+        attempt: u32,
+        /// What the agent says of it: any JSON.
+        step: Body,
+    },
     /// The attempt has a result.
     Finish {
         /// The attempt.
@@ -119,6 +125,7 @@ impl Event {
             | Event::Ask { attempt, .. }
             | Event::Unasked { attempt }
             | Event::Remember { attempt, .. }
+            | Event::Step { attempt, .. }
             | Event::Finish { attempt, .. }
             | Event::Withdrawn { attempt } => Some(*attempt),
             Event::Start { .. }
@@ -226,6 +233,7 @@ pub fn step(job: &Job, event: Event, now: Time, policy: &Policy) -> Result<Step,
         Event::Ask { attempt, question } => Ok(step.ask(attempt, question, now)),
         Event::Unasked { attempt } => Ok(step.unasked(attempt, now)),
         Event::Remember { attempt, memory } => Ok(step.remember(attempt, memory, now)),
+        Event::Step { attempt, step: done } => Ok(step.step(attempt, done, now)),
         Event::Finish { attempt, result } => Ok(step.finish(attempt, result, now, policy)),
         Event::Answer { answer } => step.answer(answer, now),
         Event::Withdrawn { attempt } => Ok(step.withdrawn(attempt, now)),
@@ -286,63 +294,6 @@ impl Step {
         self.stop_attempt();
         self.end_cancelled(now);
         Ok(self)
-    }
-
-    /// Handles a restart of the orchestrator: the attempt that was under way when it ended no longer is (ALL-3).
-    fn interrupted(mut self, end: End, now: Time, policy: &Policy) -> Step {
-        let Some(&running) = self.job.running() else { return self };
-        let attempt = running.attempt;
-        match policy.recovery {
-            Recovery::Rerun => self.cut_short(attempt, end, now, policy),
-            Recovery::Resume | Recovery::ResumeOnce => {
-                self.take_up(now);
-                self.actions.push(Action::Resume { attempt });
-            }
-            Recovery::Fail => {
-                let message =
-                    "The orchestrator was restarted while the agent had the work, and cannot know what became of it.";
-                self.end_failed(Failed::said(Failure::Unavailable, Dispatched::Yes, message), now);
-            }
-        }
-        self
-    }
-
-    /// Handles work that died with the orchestrator. The work begins again, unless it may be what crashes the
-    /// orchestrator (ALL-13). A job that waits for a person does nothing that could crash it.
-    fn cut_short(&mut self, attempt: u32, end: End, now: Time, policy: &Policy) {
-        self.may_have_begun(policy);
-        let at_work = matches!(self.job.state, State::Running(_));
-        if end == End::Unclean && at_work && policy.cut_short_max.is_some() {
-            self.job.cut_short = self.job.cut_short.saturating_add(1);
-        }
-        let poisoned = at_work && policy.cut_short_max.is_some_and(|most| self.job.cut_short >= most);
-        self.requeue(if poisoned { State::Poisoned } else { State::Queued }, attempt, now);
-    }
-
-    /// Begins a poisoned job anew. The operator has looked at it, so the count of attempts that were cut short starts
-    /// at 0 again.
-    fn release(mut self, now: Time) -> Result<Step, Refused> {
-        let State::Poisoned = self.job.state else { return Err(Refused::NotAside(self.job.phase())) };
-        self.job.cut_short = 0;
-        self.enter(State::Queued, now);
-        self.rewritten = true;
-        Ok(self)
-    }
-
-    fn withdrawn(mut self, attempt: u32, now: Time) -> Step {
-        if self.is_present(attempt) {
-            self.requeue(State::Queued, attempt, now);
-        }
-        self
-    }
-
-    /// Prepares another attempt, which begins at once or when an operator says so. It is not a repeat, because no agent
-    /// failed.
-    fn requeue(&mut self, state: State, attempt: u32, now: Time) {
-        self.enter(state, now);
-        // The job's time begins anew too: time in which no agent had the job does not count.
-        (self.job.started_at, self.job.waited) = (None, Duration::ZERO);
-        self.note(What::Interrupted { attempt }, now);
     }
 
     /// Changes the job's state. Time spent waiting for a person is counted when the job leaves that state.

@@ -8,6 +8,8 @@ mod attempts;
 mod audit;
 #[path = "suite/check.rs"]
 mod check;
+#[path = "suite/children.rs"]
+mod children;
 #[path = "suite/clock_jumps.rs"]
 mod clock_jumps;
 #[path = "suite/drops.rs"]

@@ -72,6 +72,13 @@ pub struct Admitted<J> {
     pub wait: Option<Duration>,
 }
 
+impl Reading {
+    /// Returns the job that the request asks for, for a backend that is not asked by [`submit`].
+    pub fn into_new(self) -> NewJob {
+        self.incoming.new
+    }
+}
+
 /// Reads a request. A refusal lists all mistakes at once.
 pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<Reading, Refusal> {
     let (meant, wait, agent_types) = (headers.work.clone(), headers.wait, headers.agent_types.clone());
@@ -235,13 +242,24 @@ fn unaccepted<B: Backend>(
             };
         }
         Unaccepted::Conflict(job) => {
-            let is_same = *B::Job::snapshot(&job.now()).work == *work;
-            (refusing.conflict)(if is_same { Differs::Input } else { Differs::Work })
+            let now = job.now();
+            let first = B::Job::snapshot(&now);
+            let differs = if *first.work == *work { Differs::Input } else { Differs::Work };
+            let own = conflict_without_jobs::<B>(first.request_id);
+            let refusal = own.unwrap_or_else(|| why.refusal(agents));
+            return fielded(exchange, refusal.worded((refusing.conflict)(differs)));
         }
         Unaccepted::Refused(_) => return why.refusal(agents),
         Unaccepted::Mismatch(report) => return malformed(exchange, report.clone()),
     };
     fielded(exchange, why.refusal(agents).worded(wording))
+}
+
+/// Returns the refusal where callers know no jobs: by the id of the request that came first.
+fn conflict_without_jobs<B: Backend>(first: &str) -> Option<Refusal> {
+    let message = || format!("this request key is that of request {first}, which has other work or another input");
+    let hint = "use a new request id or Idempotency-Key for other work";
+    B::JOBS_AT.is_none().then(|| Refusal::conflict(message(), hint).clause("ALL-1"))
 }
 
 /// The same, where the request names the agent beside the document: an agent that is not there is a place that is not

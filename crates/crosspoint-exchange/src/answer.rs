@@ -26,7 +26,7 @@ use crosspoint_contracts::time::Time;
 use crosspoint_contracts::{Contract, Kind, NATIVE_RESPONSE, Options, translate};
 use uuid::Uuid;
 
-pub use self::pieces::{Pieces, block, pieces};
+pub use self::pieces::{Pieces, STEP as OUTPUT_STEP, block, pieces};
 use crate::echo::Echo;
 use crate::snapshot::{Ended, Snapshot, State};
 
@@ -98,7 +98,7 @@ fn unreadable(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> String {
 
 /// Writes a job as if it had ended with this failure.
 fn failed_instead(job: &Snapshot<'_>, to: Contract, beside: &Beside, outcome: &Outcome) -> String {
-    let ended = Ended { at: job.updated_at, outcome, is_unjudged: false };
+    let ended = Ended { at: job.updated_at, outcome, is_unjudged: false, is_kept: true };
     let job = Snapshot { state: State::Ended(ended), ..*job };
     let writing = Writing::of(&job, to, beside);
     writing.written(&writing.plain(to.exchange().response)).unwrap_or_default()
@@ -154,13 +154,15 @@ impl<'w> Writing<'w> {
     }
 
     fn written(&self, canonical: &Canonical<'_>) -> Option<String> {
-        let now = self.told_at().to_string();
+        // Most contracts have neither in their answers, and both take a while to make.
+        let is_stamped = translate::is_stamped(canonical, self.to);
+        let now = if is_stamped { self.told_at().to_string() } else { String::new() };
         let types = self.echo.types();
         let types: Vec<&str> = types.iter().map(String::as_str).chain(self.job.agent_type).collect();
         let facts = facts::of(self.job, canonical, self.to);
         let plain = super::write_context(self.job.id, &now);
         let context = WriteContext {
-            message_id: self.message_id(),
+            message_id: if is_stamped { self.message_id() } else { self.job.id },
             agent_types: &types,
             agent_type: self.job.agent_type.or(self.echo.recipient()).unwrap_or(plain.agent_type),
             completing: true,
@@ -216,8 +218,11 @@ impl<'w> Writing<'w> {
         if let Some(agent_type) = self.job.agent_type.filter(|_| self.echo.recipient().is_some()) {
             canonical.put(Home::Source, Json::string(agent_type));
         }
-        if let Some((_, repeat)) = self.job.ended().and_then(|ended| ended.outcome.why()) {
-            put_repeat(&mut canonical, repeat, self.to);
+        if let Some(ended) = self.job.ended()
+            && let Some((_, repeat)) = ended.outcome.why()
+        {
+            let hint = again(repeat, self.to).filter(|_| ended.is_kept);
+            put_repeat(&mut canonical, repeat, hint.as_deref(), self.to);
         }
         for known in self.to.exchange().response_has {
             self.put_known(&mut canonical, *known);
@@ -286,7 +291,7 @@ fn items(array: &str) -> Option<Vec<String>> {
 }
 
 /// Writes into the details of an error whether sending the request again is safe.
-fn put_repeat(canonical: &mut Canonical<'_>, repeat: Repeat, to: Contract) {
+fn put_repeat(canonical: &mut Canonical<'_>, repeat: Repeat, hint: Option<&str>, to: Contract) {
     let is_error = match canonical.state() {
         Some(JobState::Failed) => true,
         Some(JobState::Cancelled) => to.exchange().cancelled_is_error,
@@ -297,8 +302,8 @@ fn put_repeat(canonical: &mut Canonical<'_>, repeat: Repeat, to: Contract) {
     }
     let name = repeat.name();
     let details = canonical.get(Home::Details).map(|details| details.get().trim().to_owned());
-    let ours = |details: &str| match again(repeat, to).filter(|_| !has(details, "hint")) {
-        Some(hint) => format!("\"repeat\":\"{name}\",\"hint\":{}", quoted(&hint)),
+    let ours = |details: &str| match hint.filter(|_| !has(details, "hint")) {
+        Some(hint) => format!("\"repeat\":\"{name}\",\"hint\":{}", quoted(hint)),
         None => format!("\"repeat\":\"{name}\""),
     };
     let details = match details.as_deref() {

@@ -51,9 +51,16 @@ pub trait Backend: Clone + Send + Sync + 'static {
         None
     }
 
-    /// Answers the question that a job waits with. `caller` does it, whose job it may be or not.
-    fn answer(&self, caller: &Caller, job: &Self::Job, answer: Body)
-    -> impl Future<Output = Result<(), Denied>> + Send;
+    /// Answers the question that a job waits with. `caller` does it, whose job it may be or not. The answer came at
+    /// this time; it cannot be meant for a question that its sender has not seen by then. Returns the job as it is with
+    /// the answer, before it asks anything else.
+    fn answer(
+        &self,
+        caller: &Caller,
+        job: &Self::Job,
+        answer: Body,
+        came: Instant,
+    ) -> impl Future<Output = Result<Moment<Self>, Denied>> + Send;
 
     /// Stops a job. `caller` does it, whose job it may be or not.
     fn cancel(&self, caller: &Caller, job: &Self::Job) -> impl Future<Output = Result<(), Denied>> + Send;
@@ -156,6 +163,8 @@ pub enum Denied {
     Ended(State),
     /// The job is in this state and asks nothing.
     NotWaiting(State),
+    /// The job asks a question that no caller has been shown, so the answer is for another one.
+    NotShown,
     /// The job waits for an operator, not for its caller.
     WaitsForOperator,
     /// A reason that has nothing to do with the caller's contract.

@@ -3,6 +3,8 @@
 //! The document is kept as it came and its input is a range of it. What the engine acts upon is taken from the homes of
 //! the canonical job, so that it does not matter in which contract, or in which carried member, it was written.
 
+use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::ops::Range;
 use std::time::Duration;
 
@@ -22,6 +24,9 @@ use super::trace::Trace;
 
 /// Most mistakes that are reported at once. A document may have ten thousand, and an answer that lists them costs.
 const MISTAKES_MAX: usize = 50;
+
+/// About how long a request key of several names is, in bytes.
+const KEY_BYTES: usize = 96;
 
 /// Most warnings that are reported at once.
 const WARNINGS_MAX: usize = 20;
@@ -64,7 +69,7 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
     let (Some(asked), Some(job)) = (asked, job) else {
         return Err(Box::new(mistakes(reading.report)));
     };
-    let request_id = asked.id.unwrap_or_default().into_owned();
+    let request_id: Box<str> = asked.id.unwrap_or_default().into();
     let own = own_trace(&job);
     let traces_differ = matches!((&headers.trace, &own), (Some(header), Some(own)) if !header.is_place_of(own));
     let length = |home| match home == Home::RequestId {
@@ -84,7 +89,7 @@ pub fn read(contract: Contract, document: &Bytes, headers: Headers) -> Result<In
         door: Door::Contract(contract),
         caller: headers.caller.into(),
         key: headers.key.map_or_else(|| own_key(contract, &job, &request_id), Key::Other),
-        request_id: Some(request_id.into()),
+        request_id: Some(request_id),
         work: text(&job, Home::Work).unwrap_or_default().into(),
         agent: headers.agent.or_else(|| pinned.map(Into::into)),
         addressed: addressed.map(Into::into),
@@ -174,27 +179,37 @@ pub(crate) fn names_of(document: &[u8], members: &[&str]) -> Vec<Option<String>>
 
 /// ALL-1: returns the request key if no header gives one: the id, or several names together.
 fn own_key(contract: Contract, job: &Canonical<'_>, request_id: &str) -> Key {
-    let names = match contract.key_homes() {
+    let homes = match contract.key_homes() {
         [] => return Key::None,
         [Home::RequestId] => return Key::RequestId,
-        homes => homes.iter().map(|home| match *home == Home::RequestId {
-            true => Some(request_id.to_owned()),
-            false => text(job, *home),
-        }),
+        homes => homes,
     };
-    let names: Vec<Option<String>> = names.collect();
+    let name = |home: Home| match home == Home::RequestId {
+        true => Some(Cow::Borrowed(request_id)),
+        false => text(job, home),
+    };
+    let (last, first) = homes.split_last().map_or((None, homes), |(last, first)| (name(*last), first));
     // No header can contain the separator, and the lengths of all names but the last are part of the key.
-    let lengths = names.iter().rev().skip(1).rev().map(|name| name.as_deref().unwrap_or_default().len().to_string());
-    let lengths: Vec<String> = lengths.collect();
-    let (last, first) = names.split_last().map_or((None, &names[..]), |(last, first)| (last.as_deref(), first));
+    let mut key = String::with_capacity(KEY_BYTES);
+    key.push_str(contract.name());
+    key.push('\u{1f}');
+    for (at, home) in first.iter().enumerate() {
+        // Writing to memory does not fail.
+        let separator = if at > 0 { "\u{1f}" } else { "" };
+        let _ = write!(key, "{separator}{}", name(*home).unwrap_or_default().len());
+    }
+    key.push('\u{1f}');
+    first.iter().filter_map(|home| name(*home)).for_each(|name| key.push_str(&name));
     // A missing last name is something else than an empty one.
-    let last = last.map(|last| format!("\u{1f}{last}")).unwrap_or_default();
-    let first: String = first.iter().flatten().map(String::as_str).collect();
-    Key::Other(format!("{}\u{1f}{}\u{1f}{first}{last}", contract.name(), lengths.join("\u{1f}")).into())
+    if let Some(last) = last {
+        key.push('\u{1f}');
+        key.push_str(&last);
+    }
+    Key::Other(key.into())
 }
 
-fn text(job: &Canonical<'_>, home: Home) -> Option<String> {
-    Some(job.get(home)?.text()?.into_owned())
+fn text<'j>(job: &'j Canonical<'_>, home: Home) -> Option<Cow<'j, str>> {
+    job.get(home)?.text()
 }
 
 /// Returns the range of a part of the document.

@@ -11,7 +11,7 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::{Tape, Value, quoted};
 use crosspoint_contracts::map::{Carrying, WriteContext};
-use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::reply::{Failed, Question};
 use crosspoint_contracts::request::{Door, Priority};
 use crosspoint_contracts::time::Time;
 use crosspoint_contracts::translate::{self, Homeless};
@@ -22,7 +22,10 @@ use super::incoming::{is_for_type, names_of};
 use super::trace::Trace;
 
 /// The name under which a person's answer is carried.
-const ANSWER: &str = "answer";
+pub const ANSWER: &str = "answer";
+
+/// The name under which the question is carried that a person has answered, as the agent wrote it.
+pub const ANSWER_TO: &str = "answer_to";
 
 /// What the operator has configured about requests to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +77,9 @@ pub struct Assignment<'a> {
     pub message_id: Uuid,
     /// The time of sending.
     pub now: Time,
-    /// A person's answer to the question of an agent that has the request already, for contracts that have no other
-    /// place for it.
-    pub answer: Option<&'a Body>,
+    /// The question of an agent that has the request already, and a person's answer to it, for contracts that have no
+    /// other place for it.
+    pub answer: Option<(&'a Question, &'a Body)>,
 }
 
 /// A request on its way to an agent.
@@ -111,8 +114,9 @@ pub fn request(job: &Assignment<'_>, options: &AgentOptions) -> Result<Outgoing,
     if let Some(mode) = options.mode.as_ref().filter(|_| canonical.get(Home::Mode).is_none()) {
         canonical.put(Home::Mode, Json::string(mode));
     }
-    if let Some(answer) = job.answer {
+    if let Some((question, answer)) = job.answer {
         canonical.place(options.contract, Place::Carried(ANSWER), Json::new(answer.get()));
+        canonical.place(options.contract, Place::Carried(ANSWER_TO), Json::new(question.json().get()));
     }
     let now = job.now.to_string();
     let plain = super::write_context(job.id, &now);

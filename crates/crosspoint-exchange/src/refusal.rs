@@ -3,6 +3,7 @@
 //! Messages name fields, types and limits, and never quote the request. [`document()`] writes a refusal in the shape of
 //! a contract. The server decides its form over HTTP.
 
+mod by_agent;
 mod document;
 mod facts;
 mod known;

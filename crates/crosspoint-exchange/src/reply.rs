@@ -166,7 +166,7 @@ fn said_on_the_way(kind: Kind, document: &Bytes) -> Option<AgentDocument> {
 }
 
 /// Cuts a step that is too long to be read in passing.
-fn shortened(step: &str) -> Cow<'_, str> {
+pub fn shortened(step: &str) -> Cow<'_, str> {
     if step.len() <= STEP_BYTES_MAX {
         return Cow::Borrowed(step);
     }
@@ -227,7 +227,15 @@ impl Original<'_> {
 
     /// Returns the document with a short value in place of each long member.
     fn without_parts(&self) -> AgentDocument {
-        let long = |range: &std::ops::Range<usize>| self.document[range.clone()] != *b"null";
+        self.without_parts_but(None)
+    }
+
+    /// Like [`Original::without_parts`], but with the member that holds this value: in some contracts the output of
+    /// failed work is the only explanation of its failure.
+    fn without_parts_but(&self, kept: Option<&Json<'_>>) -> AgentDocument {
+        let kept = kept.and_then(|kept| place(self.document, kept));
+        let holds = |range: &std::ops::Range<usize>| kept.as_ref().is_some_and(|kept| range.contains(&kept.start));
+        let long = |range: &std::ops::Range<usize>| self.document[range.clone()] != *b"null" && !holds(range);
         let mut out = Vec::with_capacity(self.document.len());
         let mut at = 0;
         for (part, range) in self.parts.iter().filter(|(_, range)| long(range)) {
@@ -242,19 +250,28 @@ impl Original<'_> {
 
 /// Returns a value of a document: a slice of its bytes if it was written there like this, or else a copy.
 fn body(document: &Bytes, json: &Json<'_>) -> Body {
+    match place(document, json) {
+        Some(range) => Body::trusted(document.slice(range)),
+        None => Body::trusted(json.get().to_owned()),
+    }
+}
+
+/// Returns where a value stands in a document; `None` if it was not written there like this.
+fn place(document: &Bytes, json: &Json<'_>) -> Option<std::ops::Range<usize>> {
     let text = json.get().as_bytes();
     let start = (text.as_ptr() as usize).wrapping_sub(document.as_ptr() as usize);
-    match start.checked_add(text.len()) {
-        Some(end) if end <= document.len() => Body::trusted(document.slice(start..end)),
-        Some(_) | None => Body::trusted(json.get().to_owned()),
-    }
+    let end = start.checked_add(text.len()).filter(|end| *end <= document.len())?;
+    Some(start..end)
 }
 
 /// Makes a failure with the agent's own words, if it has any, and with what it gave all the same (ALL-11).
 fn failed(job: &Canonical<'_>, failure: Failure, original: &Original<'_>) -> Failed {
     let own = |home| job.get(home).map(|json: &Json<'_>| Body::trusted(json.get().to_owned()));
     let (outputs, text) = given(job.get(Home::Outputs), job.get(Home::Text), original);
-    let document = if outputs.is_some() { original.without_parts() } else { original.whole() };
+    let document = match outputs {
+        Some(_) => original.without_parts_but(job.get(Home::Message)),
+        None => original.whole(),
+    };
     let artifacts = original.part(Holds::Artifacts).or_else(|| artifacts(job));
     Failed {
         message: own(Home::Message).or_else(|| words::within(original.document).map(|text| Body::of(&text))),

@@ -80,6 +80,8 @@ pub struct Ended<'j> {
     pub outcome: &'j Outcome,
     /// Whether the outcome was stored by a version that did not check for content that readers disagree on (ALL-11).
     pub is_unjudged: bool,
+    /// Whether the same request gets this outcome again. Otherwise the work is done again.
+    pub is_kept: bool,
 }
 
 impl State<'_> {

@@ -4,6 +4,10 @@
 //! for bytes that were announced: otherwise eight callers that announce much and send nothing would keep all other
 //! callers out.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
 use axum::body::Body;
 use axum::extract::{FromRef, FromRequest, Request};
 use axum::http::header::{CONTENT_LENGTH, HeaderMap};
@@ -30,6 +34,8 @@ pub struct ToBeRefused(pub TokenStatus);
 pub struct Received {
     /// The body.
     pub bytes: Bytes,
+    /// The headers that came before it.
+    pub headers: HeaderMap,
     _room: BodyRoom,
 }
 
@@ -48,8 +54,16 @@ where
             return Err(longest.refusal().into());
         }
         let room = site.bodies().begin(sender(&parts.extensions));
-        match tokio::time::timeout(time_max, read(body, room, longest)).await {
-            Ok(received) => Ok(received?),
+        let mut reading = pin!(read(body, room, longest));
+        // Nearly always the whole body is there already, and then no clock has to run.
+        let read = match poll_fn(|cx| Poll::Ready(reading.as_mut().poll(cx))).await {
+            Poll::Ready(read) => Ok(read),
+            Poll::Pending => tokio::time::timeout(time_max, reading).await,
+        };
+        match read {
+            Ok(read) => {
+                read.map(|(bytes, room)| Received { bytes, headers: parts.headers, _room: room }).map_err(Into::into)
+            }
             Err(_) => Err(Refusal::too_slow("body", Limit::BodySeconds, time_max).into()),
         }
     }
@@ -92,7 +106,7 @@ fn declared(headers: &HeaderMap) -> Option<u64> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-async fn read(mut body: Body, mut room: BodyRoom, longest: Longest) -> Result<Received, Refusal> {
+async fn read(mut body: Body, mut room: BodyRoom, longest: Longest) -> Result<(Bytes, BodyRoom), Refusal> {
     // Nearly always the whole body arrives at once. A long one is then used where it arrived.
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
@@ -113,7 +127,7 @@ async fn read(mut body: Body, mut room: BodyRoom, longest: Longest) -> Result<Re
         }
     }
     let bytes = if rest.is_empty() { first } else { rest.freeze() };
-    Ok(Received { bytes, _room: room })
+    Ok((bytes, room))
 }
 
 fn no_room(full: Full) -> Refusal {

@@ -4,9 +4,11 @@
 //! list (`connections`). A general client looks the host up by its address again with every request.
 
 mod connections;
+mod gathered;
 mod media;
 mod retry_after;
 mod room;
+mod shown;
 mod tls;
 
 use std::borrow::Cow;
@@ -14,7 +16,7 @@ use std::error::Error;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use crosspoint_exchange::trace::Trace;
 use http_body_util::{BodyExt, Full};
 use hyper::body::{Body as _, Incoming};
@@ -25,6 +27,7 @@ use hyper::http::uri::PathAndQuery;
 use hyper::{Method, Request, Response, StatusCode, Uri};
 
 use self::connections::{Connection, Connections, Whose};
+use self::gathered::Gathered;
 pub use self::media::Media;
 pub use self::room::AnswerRoom;
 use self::room::Taken;
@@ -49,6 +52,7 @@ const EVENTS: &str = "text/event-stream";
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
 /// The way to one agent. Its connections are its own, and are used again.
 pub struct Http {
@@ -71,6 +75,8 @@ struct Call<'c> {
     /// The span that the request belongs to (TASK-8).
     trace: &'c Trace,
     accept: Media,
+    /// What makes a repeat the same request (ALL-1).
+    key: Option<HeaderValue>,
 }
 
 /// An answer whose body is still to come.
@@ -114,10 +120,15 @@ pub enum Unread {
 }
 
 impl Http {
-    /// Makes the way to the agent at this address. The token, if there is one, is presented with every request. Long
-    /// answers take room.
-    pub fn new(base: &Url, token: Option<&str>, room: &AnswerRoom) -> Http {
-        Http::to(base, token, Whose::Agents, room.clone())
+    /// Makes the way to the agent of this name at this address. The token, if there is one, is presented with every
+    /// request. Long answers take room.
+    pub fn new(name: &str, base: &Url, token: Option<&str>, room: &AnswerRoom) -> Http {
+        Http::to(base, token, Whose::Agent(name.into()), room.clone())
+    }
+
+    /// Makes the way of an agent to its orchestrator.
+    pub fn to_orchestrator(base: &Url, token: Option<&str>, room: &AnswerRoom) -> Http {
+        Http::to(base, token, Whose::Orchestrator, room.clone())
     }
 
     /// Makes the way to a caller that is told at this address. No redirects are followed, not even within the host: an
@@ -170,12 +181,24 @@ impl Http {
         trace: &Trace,
         accept: Media,
     ) -> Result<Answer, Unanswered> {
-        self.send(endpoint, &Call { posted: Some(document.into()), trace, accept }).await
+        self.send(endpoint, &Call { posted: Some(document.into()), trace, accept, key: None }).await
+    }
+
+    /// Posts a JSON document that has no id of its own: by the key an agent tells a repeat from another request.
+    pub async fn post_with_key(
+        &self,
+        endpoint: &Endpoint,
+        document: impl Into<Bytes>,
+        trace: &Trace,
+        key: &str,
+    ) -> Result<Answer, Unanswered> {
+        let (posted, key) = (Some(document.into()), HeaderValue::try_from(key).ok());
+        self.send(endpoint, &Call { posted, trace, accept: Media::Json, key }).await
     }
 
     /// Gets the JSON that is at a path.
     pub async fn get(&self, endpoint: &Endpoint, trace: &Trace) -> Result<Answer, Unanswered> {
-        self.send(endpoint, &Call { posted: None, trace, accept: Media::Json }).await
+        self.send(endpoint, &Call { posted: None, trace, accept: Media::Json, key: None }).await
     }
 
     /// Sends a request, and sends it again if the agent redirects to another path on the same host.
@@ -242,8 +265,8 @@ impl Call<'_> {
         }
         headers.insert(ACCEPT, self.accept.header());
         headers.extend(HeaderValue::try_from(self.trace.header()).ok().map(|value| (TRACEPARENT, value)));
-        let state = self.trace.state().and_then(|state| HeaderValue::try_from(state).ok());
-        headers.extend(state.map(|state| (TRACESTATE, state)));
+        headers.extend(self.trace.state().and_then(|state| Some((TRACESTATE, HeaderValue::try_from(state).ok()?))));
+        headers.extend(self.key.clone().map(|key| (IDEMPOTENCY_KEY, key)));
         headers
     }
 }
@@ -328,34 +351,6 @@ impl Answer {
     }
 }
 
-/// The pieces of a body. A single piece is kept as it came.
-#[derive(Default)]
-struct Gathered {
-    first: Bytes,
-    all: BytesMut,
-}
-
-impl Gathered {
-    fn add(&mut self, chunk: Bytes) {
-        if self.length() == 0 {
-            self.first = chunk;
-            return;
-        }
-        if self.all.is_empty() {
-            self.all.extend_from_slice(&self.first);
-        }
-        self.all.extend_from_slice(&chunk);
-    }
-
-    fn length(&self) -> usize {
-        self.first.len().max(self.all.len())
-    }
-
-    fn bytes(self) -> Bytes {
-        if self.all.is_empty() { self.first } else { self.all.freeze() }
-    }
-}
-
 /// Whether bytes came that could not be read. An agent that is there and speaks another protocol is not away, and will
 /// speak it the next time too: that is another failure, and no matter for a breaker.
 fn is_garbled(error: &(dyn Error + 'static)) -> bool {
@@ -372,7 +367,7 @@ mod tests {
 
     fn http(base: &str) -> Http {
         let base = Url::parse(base).expect("an address");
-        Http::new(&base, None, &AnswerRoom::new(0))
+        Http::new("agent", &base, None, &AnswerRoom::new(0))
     }
 
     #[test]

@@ -245,7 +245,7 @@ async fn answer(
     past.used.store(true, Ordering::Relaxed);
     let record = Record::begin(request.method(), request.uri(), from.peer);
     let route = site.tally().route(request.method(), request.uri().path());
-    let door = site.contract_at(request.uri().path());
+    let uri = request.uri().clone();
     let has_body = !request.body().is_end_stream();
     request.extensions_mut().insert(from.peer);
     let response = match unwelcome(site, from, &request) {
@@ -256,7 +256,7 @@ async fn answer(
             Err(_) => Refused::from(Refusal::internal()).into_response(),
         },
     };
-    let mut response = refusal_document::filled(response, door);
+    let mut response = refusal_document::filled(response, || site.contract_at(uri.path()), site.is_agent());
     if has_body && !response.status().is_success() {
         past.hasty.store(true, Ordering::Relaxed);
     }
@@ -280,7 +280,7 @@ fn unwelcome(site: &Site, from: Ends, request: &Request<Incoming>) -> Option<Ref
     site.take_request_of(from.peer, Instant::now().into_std())
         .err()
         .or_else(|| head::too_long(uri, headers, limits.url_bytes_max, limits.header_bytes_max))
-        .or_else(|| Some(reach::foreign(uri, headers, from.arrival, site.ours())?.refusal()))
+        .or_else(|| Some(reach::foreign(uri, headers, from.arrival, site.ours())?.refusal(site.ours())))
 }
 
 async fn turn_away(mut stream: Stream, refusal: Refusal, _permit: OwnedSemaphorePermit) {

@@ -13,7 +13,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::extract::{FromRef, FromRequestParts};
-use axum::http::HeaderMap;
 use axum::http::header::{HeaderValue, LOCATION};
 use axum::http::request::Parts;
 use axum::response::Response;
@@ -59,6 +58,17 @@ impl<S: Sync> FromRequestParts<S> for SentBy {
     }
 }
 
+/// When the head of a request arrived.
+pub struct Arrived(pub Instant);
+
+impl<S: Sync> FromRequestParts<S> for Arrived {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(_: &mut Parts, _: &S) -> Result<Arrived, Infallible> {
+        Ok(Arrived(Instant::now()))
+    }
+}
+
 /// What path and query say about new work.
 #[derive(Clone, Debug, Default)]
 pub struct Asking {
@@ -87,7 +97,6 @@ impl<B: Backend> Doors<B> {
     pub async fn admit(
         &self,
         (contract, SentBy(caller)): (Contract, SentBy),
-        headers: &HeaderMap,
         asking: Asking,
         received: Received,
     ) -> Result<Admitted<B::Job>, Refusal> {
@@ -96,6 +105,7 @@ impl<B: Backend> Doors<B> {
         if self.site.stopping().is_cancelled() {
             return Err(about(Refusal::stopping()));
         }
+        let headers = &received.headers;
         let key = headers::idempotency_key(headers).map_err(about)?;
         let agent_types = agent_types.clone();
         let headers = Headers { caller, key, trace: headers::trace(headers), work, agent, wait, agent_types, notify };

@@ -28,6 +28,8 @@ pub struct Ours {
     /// The host of the configured listening address.
     listen: Option<Host>,
     names: Vec<Host>,
+    /// How the operator adds a name.
+    adding: &'static str,
 }
 
 /// What is wrong with the destination or the source of a request.
@@ -60,7 +62,14 @@ impl Ours {
         Ours {
             listen: listen.rsplit_once(':').and_then(|(host, _)| Host::read(host)),
             names: names.iter().filter_map(|name| Host::read(name)).collect(),
+            adding: "add the name to names below [server]",
         }
+    }
+
+    /// Says how the operator adds a name, where that is not done in the configuration of a server.
+    #[must_use]
+    pub fn added_by(self, adding: &'static str) -> Ours {
+        Ours { adding, ..self }
     }
 
     /// Whether a host is this server. The address at which this very connection arrived is, whatever a name server
@@ -122,21 +131,25 @@ fn is_of_ours(origin: &HeaderValue, called: Option<&Authority>, ours: &Ours) -> 
 }
 
 impl Foreign {
-    pub(crate) fn refusal(self) -> Refusal {
-        let call = "call the server by localhost or by the address that it listens on, or add the name to names below [server]";
+    /// Returns the refusal of a request to the server that has these names.
+    pub(crate) fn refusal(self, Ours { adding, .. }: &Ours) -> Refusal {
+        let call = || format!("call the server by localhost or by the address that it listens on, or {adding}");
         let (message, hint) = match self {
-            Foreign::Host => ("the Host header names a host that is not this server", call),
-            Foreign::HostUnreadable => {
-                ("the Host header cannot be read, or is there twice", "send one Host header, as localhost:7420")
-            }
-            Foreign::Target => ("the request line names a host that is not this server", call),
+            Foreign::Host => ("the Host header names a host that is not this server", call()),
+            Foreign::HostUnreadable => (
+                "the Host header cannot be read, or is there twice",
+                "send one Host header, as localhost:7420".to_owned(),
+            ),
+            Foreign::Target => ("the request line names a host that is not this server", call()),
             Foreign::Origin => (
                 "the Origin header is that of another site, and web pages of other sites may not use this server",
-                "ask from a program, or from a page of this server; where it is the server's own host, add that to names below [server]",
+                format!(
+                    "ask from a program, or from a page of this server; where it is the server's own host, {adding}"
+                ),
             ),
             Foreign::Site => (
                 "the Sec-Fetch-Site header says that a page of another site asks, and such pages may not use this server",
-                "ask from a program, or type the address; a page must have the server's own host and port",
+                "ask from a program, or type the address; a page must have the server's own host and port".to_owned(),
             ),
         };
         Refusal::foreign(message, hint)

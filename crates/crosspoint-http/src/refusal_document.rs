@@ -16,10 +16,16 @@ use uuid::Uuid;
 
 use super::request_log::About;
 
-/// Writes the body of a refusal: in the shape of its door, or else in our own. Other answers are returned unchanged.
-pub(crate) fn filled(mut response: Response, door: Option<Contract>) -> Response {
+/// Writes the body of a refusal: in the shape of its door, or else in our own. An agent refuses in words of its own.
+/// Other answers are returned unchanged, and nothing is looked up for them.
+pub(crate) fn filled(mut response: Response, door: impl FnOnce() -> Option<Contract>, is_agent: bool) -> Response {
     let Some(refusal) = response.extensions_mut().remove::<Arc<Refusal>>() else { return response };
-    let body = match door {
+    let refusal = match Arc::try_unwrap(refusal) {
+        Ok(refusal) if is_agent => Arc::new(refusal.by_agent()),
+        Ok(refusal) => Arc::new(refusal),
+        Err(shared) => shared,
+    };
+    let body = match door() {
         Some(contract) => {
             if let Some(about) = About::refused(&refusal) {
                 response.extensions_mut().insert(about);
@@ -64,7 +70,7 @@ mod tests {
     }
 
     fn document_at(path: &str) -> serde_json::Value {
-        let response = filled(Refused::from(Refusal::internal()).into_response(), site().contract_at(path));
+        let response = filled(Refused::from(Refusal::internal()).into_response(), || site().contract_at(path), false);
         let body = response.into_body().collect().now_or_never().and_then(Result::ok).expect("it is all there");
         serde_json::from_slice(&body.to_bytes()).expect("it is JSON")
     }

@@ -85,6 +85,8 @@ pub struct Site(Arc<Shared>);
 
 struct Shared {
     plan: Plan,
+    /// Whether it is that of an agent, and not of a server.
+    is_agent: bool,
     tally: Tally,
     /// Bytes of all bodies that are being read or are waiting to be committed.
     bodies: Bodies,
@@ -109,6 +111,15 @@ struct Shared {
 impl Site {
     /// Makes the site of a server that is about to begin.
     pub fn new(plan: Plan) -> Site {
+        Site::made(plan, false)
+    }
+
+    /// Makes the site of an agent that serves its callers itself. It refuses in words of its own.
+    pub fn of_agent(plan: Plan) -> Site {
+        Site::made(plan, true)
+    }
+
+    fn made(plan: Plan, is_agent: bool) -> Site {
         let tally = Tally::new(plan.routes.clone());
         let limits = &plan.limits;
         Site(Arc::new(Shared {
@@ -120,6 +131,7 @@ impl Site {
             unsent: Unsent::new(limits.unsent_bytes_max),
             bodies: Bodies::new(limits),
             plan,
+            is_agent,
             tally,
             requests: AtomicUsize::new(0),
             stopping: CancellationToken::new(),
@@ -218,6 +230,11 @@ impl Site {
         self.0.plan.doors.iter().find(|(door, _)| is_under(path, door)).map(|(_, contract)| *contract)
     }
 
+    /// Whether it is that of an agent, and not of a server.
+    pub(crate) fn is_agent(&self) -> bool {
+        self.0.is_agent
+    }
+
     pub(crate) fn begin_request(&self) {
         self.0.requests.fetch_add(1, Ordering::AcqRel);
     }
@@ -229,6 +246,9 @@ impl Site {
 
 /// Whether a path is below the one of a door, in which `*` stands for any one part.
 fn is_under(path: &str, door: &str) -> bool {
+    if !door.contains('*') {
+        return path.strip_prefix(door).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    }
     let mut parts = path.split('/');
     door.split('/').all(|wanted| parts.next().is_some_and(|part| wanted == "*" || part == wanted))
 }

@@ -9,6 +9,7 @@ use crosspoint_http::call::AnswerRoom;
 use crate::config::Config;
 use crate::link::message::Hub;
 use crate::pull::Queues;
+use crate::workflow::Runs;
 
 /// What agents meet that come to the server by themselves; cloning shares it.
 #[derive(Clone)]
@@ -19,13 +20,20 @@ pub(crate) struct AgentSide {
     pub(crate) hub: Arc<Hub>,
     /// Room for the answers of all agents.
     pub(crate) answers: AnswerRoom,
+    /// The runs of workflows that are under way.
+    pub(crate) runs: Arc<Runs>,
 }
 
 impl AgentSide {
     /// Makes it for a server with this configuration.
     pub(crate) fn new(config: &Config) -> AgentSide {
         let answers = AnswerRoom::new(config.limits.answers_bytes_max);
-        AgentSide { queues: Arc::new(Queues::default()), hub: Hub::new(config, answers.clone()), answers }
+        AgentSide {
+            queues: Arc::new(Queues::default()),
+            hub: Hub::new(config, answers.clone()),
+            answers,
+            runs: Arc::default(),
+        }
     }
 
     /// Returns the way to members that registered instead of having joined.

@@ -91,9 +91,9 @@ impl Backend for Orchestrator {
         self.engine.find_live(|job| is_theirs(job) && is_meant(&snapshot(job))).map(Tracked)
     }
 
-    async fn answer(&self, caller: &Caller, job: &Tracked, answer: Body) -> Result<(), Denied> {
+    async fn answer(&self, caller: &Caller, job: &Tracked, answer: Body, _: Instant) -> Result<Arc<Job>, Denied> {
         let acting = self.engine.acting(caller.on_record());
-        acting.answer(job.0.job().id(), answer).await.map(drop).map_err(|why| refusal::of_change(&why))
+        acting.answer(job.0.job().id(), answer).await.map_err(|why| refusal::of_change(&why))
     }
 
     async fn cancel(&self, caller: &Caller, job: &Tracked) -> Result<(), Denied> {
@@ -206,6 +206,8 @@ pub(crate) fn unaccepted(why: runtime::Unaccepted) -> Unaccepted<Tracked> {
         runtime::Unaccepted::Rejected(Rejected::UnknownAgent) => Unaccepted::UnknownAgent,
         runtime::Unaccepted::Rejected(Rejected::NotItsWork) => Unaccepted::NotItsWork,
         runtime::Unaccepted::Rejected(Rejected::WrongType) => Unaccepted::WrongType,
+        // Only attempts ask for stages of their jobs; no door does.
+        runtime::Unaccepted::Rejected(Rejected::ParentEnded) => Unaccepted::Refused(Refusal::no_such_job()),
         runtime::Unaccepted::Rejected(Rejected::Full { share, most }) => {
             Unaccepted::Refused(refusal::full(share, most))
         }
@@ -250,7 +252,8 @@ fn state(state: &job::State) -> State<'_> {
             State::Waiting { question, number: (running.attempt, running.asked) }
         }
         job::State::Ended(ending) => {
-            State::Ended(Ended { at: ending.at, outcome: &ending.outcome, is_unjudged: ending.is_unjudged })
+            let is_unjudged = ending.is_unjudged;
+            State::Ended(Ended { at: ending.at, outcome: &ending.outcome, is_unjudged, is_kept: true })
         }
     }
 }

@@ -19,13 +19,14 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
 use reqwest::{Method, Response, StatusCode};
 
 use crate::command::flags::Reach;
+use crate::config::Config;
 use address::{Address, Line};
 use embedded::Embedded;
 pub(crate) use failed::{Failed, advice_on_outcome};
 pub(crate) use find::Need;
 pub(crate) use follow::{Event, Follow, Heard};
 pub(crate) use job::{
-    Agent, AgentPage, Failure, Heartbeat, Job, JobFields, Outcome, Owed, Page, Question, Violation, plain,
+    Agent, AgentPage, Failure, Heartbeat, Job, JobFields, Origin, Outcome, Owed, Page, Question, Violation, plain,
 };
 use left::Left;
 pub(crate) use printed::Printed;
@@ -82,6 +83,20 @@ impl Session {
         find::find(reach, need).await
     }
 
+    /// Finds the server, or starts one in this process, whose configuration is adapted.
+    pub(crate) async fn begin_with(
+        reach: &Reach,
+        need: Need,
+        adapt: impl FnOnce(&mut Config) -> Result<()>,
+    ) -> Result<Session> {
+        find::find_or_adapted(reach, need, adapt).await
+    }
+
+    /// Starts a server in this process, with an adapted configuration, also where another one could be found.
+    pub(crate) async fn here(reach: &Reach, adapt: impl FnOnce(&mut Config) -> Result<()>) -> Result<Session> {
+        find::here(reach, adapt).await
+    }
+
     /// Stops the server if it runs in this process. The work that it has begun is taken up later.
     pub(crate) async fn end(self) {
         if let Some(embedded) = self.embedded {
@@ -102,6 +117,17 @@ pub(crate) fn doubt(data: &Path) -> Option<&'static str> {
         Left::Doubtful(why) => Some(why),
         Left::Nothing | Left::At(_) => None,
     }
+}
+
+/// Returns the agents of the server that is named or runs here; `None` if there is none.
+pub(crate) fn agents_of_server(reach: &Reach) -> Result<Option<Vec<Agent>>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
+    runtime.block_on(async {
+        let Some(client) = find::running_server(reach).await? else { return Ok(None) };
+        let page: AgentPage = client.read(&client.get("/api/v1/agents").await?)?;
+        let agents = page.agents.iter().map(|raw| client.read(raw.get()));
+        Ok(Some(agents.collect::<Result<Vec<Agent>, Failed>>()?))
+    })
 }
 
 /// Finds the server and runs `act` with it.

@@ -16,6 +16,7 @@ pub(crate) mod submit;
 mod token;
 mod translate;
 mod validate;
+mod workflow;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -38,6 +39,7 @@ Start here:
   crosspoint submit slow_echo                  work, with a bar and the names of its steps
   crosspoint jobs list                         what became of it
   crosspoint bridge run -- ./script.sh         agents for a program that asks by files
+  crosspoint workflow run specify.toml         stages of agents that write files to a repository
   crosspoint validate .agent-response.json     what is wrong with this file, and how do I mend it?
   crosspoint translate run.json --to task      the same request, in another contract
   crosspoint clauses bridge                    the rules of one contract
@@ -60,6 +62,7 @@ impl Command {
             Command::Jobs(arguments) => jobs::run(arguments),
             Command::Agents(arguments) => agents::run(arguments),
             Command::Bridge(arguments) => bridge::run(arguments),
+            Command::Workflow(arguments) => workflow::run(arguments),
             Command::Validate(arguments) => validate::run(arguments),
             Command::Translate(arguments) => translate::run(arguments),
             Command::Migrate(arguments) => migrate::run(arguments),
@@ -81,6 +84,7 @@ pub(crate) enum Command {
     Jobs(jobs::arguments::Jobs),
     Agents(agents::Agents),
     Bridge(bridge::arguments::Bridge),
+    Workflow(workflow::arguments::Workflow),
     Validate(validate::Validate),
     Translate(translate::Translate),
     Migrate(migrate::Migrate),

@@ -27,6 +27,7 @@ mod show;
 mod together;
 mod token;
 mod work;
+mod workflow;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -40,13 +41,14 @@ use crosspoint_engine::{audit, runtime, store};
 use crate::agent_side::AgentSide;
 use crate::link;
 use crate::schemas::Schemas;
+use crate::workflow::{Judges, Roots};
 pub(crate) use bridge::Bridge;
 pub(crate) use caller::Caller;
 pub(crate) use exec::Exec;
 pub(crate) use limits::Limits;
 pub(crate) use load::{Flags, Loaded};
 pub(crate) use message::{ENDPOINT, Message, Via};
-pub(crate) use problem::Invalid;
+pub(crate) use problem::{Invalid, line_and_column};
 pub(crate) use remote::{ANSWER_BYTES, CONCURRENCY, Remote};
 pub(crate) use show::show;
 pub(crate) use token::Token;
@@ -68,6 +70,7 @@ pub(crate) struct Config {
     pub(crate) server: Server,
     pub(crate) store: Store,
     pub(crate) limits: Limits,
+    pub(crate) workflow: Workflow,
     /// The agents. If none is configured, the sample agents.
     pub(crate) agents: Vec<Agent>,
     /// The schemas of works, from `[[work]]`.
@@ -123,6 +126,13 @@ pub(crate) struct Store {
     pub(crate) retention_min_days: f64,
     /// How long entries of the audit are kept; 0 is for ever.
     pub(crate) audit_days: f64,
+}
+
+/// `[workflow]`
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Workflow {
+    /// Where runs may work.
+    pub(crate) roots: Roots,
 }
 
 /// `[[agent]]`
@@ -195,7 +205,7 @@ impl Config {
             retention: self.store.retention(),
             audit_age: self.store.audit_age(),
             mode,
-            judge: (!self.schemas.works().is_empty()).then(|| self.schemas.clone() as Arc<dyn runtime::Judge>),
+            judge: Some(Arc::new(Judges { schemas: self.schemas.clone(), runs: side.runs.clone() })),
         }
     }
 }
@@ -220,6 +230,7 @@ impl Default for Config {
             server: Server::default(),
             store: Store::default(),
             limits: Limits::default(),
+            workflow: Workflow { roots: Roots::Below(Vec::new()) },
             agents: Builtin::ALL.map(Agent::sample).to_vec(),
             schemas: Arc::default(),
             callers: Vec::new(),

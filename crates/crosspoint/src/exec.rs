@@ -55,9 +55,10 @@ pub(crate) use supervise::{COMMAND as SUPERVISE, run as supervise};
 /// The program to run. It has no `Debug`, because its environment may hold secrets.
 #[derive(Clone, PartialEq)]
 pub(crate) struct Program {
-    /// The program and its arguments. A name without a slash is searched in PATH, any other is relative to the
-    /// directory.
+    /// The program and its arguments. A name without a slash is searched in PATH, any other is relative to `home`.
     pub(crate) argv: Vec<String>,
+    /// The directory from which it is found: an absolute path.
+    pub(crate) home: PathBuf,
     /// Its working directory: an absolute path.
     pub(crate) directory: PathBuf,
     /// The environment variables that it gets besides those that every program gets.

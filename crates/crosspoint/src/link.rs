@@ -37,15 +37,18 @@ use crosspoint_engine::runtime::{Gone, Link};
 pub(crate) use self::spoken::{Fate, Spoken};
 use crate::agent_side::AgentSide;
 use crate::config::{Agent, Builtin, Config, Contract};
+use crate::workflow::{self as workflows, Places};
 
 /// Returns the agents of a configuration and their links; the sample agents if it configures none.
 pub(crate) fn configured(config: &Config, side: &AgentSide) -> Vec<(Spec, Arc<dyn Link>)> {
     let program_directory = exec::ProgramDirectory::of(config);
     let ways = Ways { program_directory: &program_directory, side, server: &config.server.name };
-    if config.agents.is_empty() {
-        return Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin), &ways)).collect();
-    }
-    config.agents.iter().map(|settled| agent(settled, &ways)).collect()
+    let mut agents: Vec<(Spec, Arc<dyn Link>)> = match config.agents.is_empty() {
+        true => Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin), &ways)).collect(),
+        false => config.agents.iter().map(|settled| agent(settled, &ways)).collect(),
+    };
+    agents.push(workflows::agent(Places::of(config), &side.runs, &config.schemas));
+    agents
 }
 
 /// What the links of one server share.
@@ -83,7 +86,7 @@ fn link(settled: &Agent, ways: &Ways<'_>) -> Arc<dyn Link> {
         Contract::Builtin(Builtin::SlowEcho) => Arc::new(slow_echo::SlowEcho),
         Contract::Builtin(Builtin::Ask) => Arc::new(ask::Ask),
         Contract::Builtin(Builtin::Fail) => Arc::new(fail::Fail),
-        Contract::Exec(program) => Arc::new(exec::Exec::new(settled, program, program_directory, server)),
+        Contract::Exec(program) => Arc::new(exec::Exec::new(settled, program, program_directory, side, server)),
         Contract::Directory(files) => Arc::new(bridge::Bridge::new(settled, files, server)),
         Contract::Messages(message) => side.hub.configured(settled, message),
         Contract::Remote(remote) => {

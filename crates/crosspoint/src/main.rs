@@ -24,6 +24,7 @@ mod signals;
 mod terminal;
 mod translation;
 mod verdict;
+mod workflow;
 
 use std::io;
 use std::process::ExitCode;

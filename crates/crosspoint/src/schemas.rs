@@ -9,8 +9,6 @@ mod schema;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 
 use crosspoint_contracts::json::Tape;
 use crosspoint_contracts::outcome::Text;
@@ -19,7 +17,6 @@ use crosspoint_contracts::report::POINTER_BYTES_MAX;
 use crosspoint_contracts::request::NewJob;
 use crosspoint_contracts::{Finding, Report, TASK_10};
 use crosspoint_engine::event::Violation;
-use crosspoint_engine::runtime::Judge;
 use crosspoint_http::long::{self, LONG_BYTES};
 use tokio::sync::Semaphore;
 
@@ -82,38 +79,31 @@ impl Schemas {
         let _turn = if bytes > LONG_BYTES { self.long.acquire().await.ok() } else { None };
         long::look(bytes, look)
     }
-}
 
-impl Judge for Schemas {
-    fn judges(&self, work: &str) -> bool {
+    /// Whether the outputs of this work have a schema.
+    pub(crate) fn has_output(&self, work: &str) -> bool {
         self.works.get(work).is_some_and(|schemas| schemas.output.is_some())
     }
 
-    fn judge<'a>(
-        &'a self,
-        work: &'a str,
-        success: &'a Success,
-    ) -> Pin<Box<dyn Future<Output = Option<Violation>> + Send + 'a>> {
-        Box::pin(async move {
-            let schema = self.works.get(work)?.output.as_ref()?;
-            // A text that is long, or no text, is stored elsewhere, and is what `{"output": ""}` says of it. The text
-            // of an agent of a contract is a text also where it is stored elsewhere.
-            let is_printed = matches!(success.text, Some(Text::Printed(_)));
-            let none = match (is_printed, &success.document) {
-                (true, None) => r#"{"output":""}"#,
-                (true, Some(_)) => r#""""#,
-                (false, _) => "{}",
-            };
-            let output = success.outputs.as_ref().map_or(none, |outputs| outputs.get());
-            let mistakes = self.look(output.len(), || schema.mistakes(output.as_bytes())).await;
-            let first = mistakes.first()?;
-            // The agent chooses the names in its output, so the place is that in the schema.
-            let more =
-                if mistakes.len() > 1 { format!(" (one of {} mistakes)", mistakes.len()) } else { String::new() };
-            let at = if first.schema_at.is_empty() { String::new() } else { format!(" ({} there)", first.schema_at) };
-            let what = format!("the output does not match output_schema of its work{at}: {}{more}", first.what);
-            Some(Violation { clause: TASK_10.id, level: TASK_10.level, what: what.into() })
-        })
+    /// Returns the rule that a result of this work breaks, without content.
+    pub(crate) async fn violated(&self, work: &str, success: &Success) -> Option<Violation> {
+        let schema = self.works.get(work)?.output.as_ref()?;
+        // A text that is long, or no text, is stored elsewhere, and is what `{"output": ""}` says of it. The text
+        // of an agent of a contract is a text also where it is stored elsewhere.
+        let is_printed = matches!(success.text, Some(Text::Printed(_)));
+        let none = match (is_printed, &success.document) {
+            (true, None) => r#"{"output":""}"#,
+            (true, Some(_)) => r#""""#,
+            (false, _) => "{}",
+        };
+        let output = success.outputs.as_ref().map_or(none, |outputs| outputs.get());
+        let mistakes = self.look(output.len(), || schema.mistakes(output.as_bytes())).await;
+        let first = mistakes.first()?;
+        // The agent chooses the names in its output, so the place is that in the schema.
+        let more = if mistakes.len() > 1 { format!(" (one of {} mistakes)", mistakes.len()) } else { String::new() };
+        let at = if first.schema_at.is_empty() { String::new() } else { format!(" ({} there)", first.schema_at) };
+        let what = format!("the output does not match output_schema of its work{at}: {}{more}", first.what);
+        Some(Violation { clause: TASK_10.id, level: TASK_10.level, what: what.into() })
     }
 }
 
@@ -199,7 +189,7 @@ mod tests {
         for (work, success, is_right) in
             [("object", &program, true), ("object", &agent, false), ("text", &program, false), ("text", &agent, true)]
         {
-            assert_eq!(schemas.judge(work, success).await.is_none(), is_right, "{work}");
+            assert_eq!(schemas.violated(work, success).await.is_none(), is_right, "{work}");
         }
     }
 }

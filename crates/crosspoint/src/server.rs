@@ -27,6 +27,7 @@ mod router;
 mod submit;
 mod tokens;
 pub(crate) mod view;
+mod workflows;
 
 // Scans are counted in debug builds only.
 #[cfg(all(test, debug_assertions))]
@@ -57,6 +58,7 @@ use crate::deliver::{self, Deliveries, Recipient};
 use crate::link::message::Hub;
 use crate::pull::Queues;
 use crate::schemas::Schemas;
+use crate::workflow::{self, Places};
 
 /// Interval at which a stopping server checks whether the last request has been answered.
 const IDLE_PERIOD: Duration = Duration::from_millis(5);
@@ -97,6 +99,8 @@ struct Shared {
     deliveries: Arc<Deliveries>,
     /// The schemas of works.
     schemas: Arc<Schemas>,
+    /// Where runs of workflows may work.
+    places: Places,
     site: Site,
     wait_max: Duration,
     sync_wait: Duration,
@@ -133,6 +137,7 @@ pub(crate) async fn run(
         never = accept_beside(listeners.beside.as_ref(), &app.0.site, &router, &beside) => match never {},
         () = pull::keep_leases(&app) => {}
         () = app.hub().keep_looking(app.engine()) => {}
+        () = workflow::sweep(app.engine(), app.places()) => {}
         () = app.wind_down(config.server.drain, crate::link::parting_time(config), shutdown) => {}
     }
     drop(listeners);
@@ -183,6 +188,7 @@ impl App {
             side,
             callers: config.callers.clone(),
             schemas: config.schemas.clone(),
+            places: Places::of(config),
             site: Site::new(plan),
             wait_max: config.server.wait_max,
             sync_wait: config.server.sync_wait,
@@ -199,6 +205,10 @@ impl App {
 
     fn engine(&self) -> &Engine {
         &self.0.engine
+    }
+
+    fn places(&self) -> &Places {
+        &self.0.places
     }
 
     fn queues(&self) -> &Arc<Queues> {

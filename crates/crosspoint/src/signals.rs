@@ -19,6 +19,8 @@ pub(crate) enum StopRequest {
 impl Signals {
     pub(crate) fn new() -> Result<Signals> {
         let on = |kind| signal(kind).context("cannot watch for signals");
+        // A file that may not become longer (`ulimit -f`) is a write that fails, like a full disk, and not the end.
+        drop(on(SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw()))?);
         Ok(Signals { interrupt: on(SignalKind::interrupt())?, terminate: on(SignalKind::terminate())? })
     }
 

@@ -6,18 +6,20 @@ use bytes::Bytes;
 use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::outcome::{Outcome, Reason, Status, Text, text_within};
-use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::printed::Partial;
+use crosspoint_contracts::reply::{Failed, Question};
 use crosspoint_contracts::request::Door;
 use crosspoint_contracts::time::Time;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use sha2::{Digest, Sha256};
+use uuid::Uuid;
 
+use crate::questions::Answered;
 use crate::record::{Asked, Record};
-use crate::same::{Likeness, hex};
+use crate::same::Likeness;
 
-/// How many hexadecimal digits of its digest stand before a line.
-const SEAL_BYTES: usize = 16;
+/// About how long the name of a member and what stands around it is, in bytes.
+const MEMBER_BYTES: usize = 24;
 
 /// What is stored of one request.
 #[derive(Serialize, Deserialize)]
@@ -30,8 +32,11 @@ pub(super) struct Line<'l> {
     /// What callers that ask for the job are told beside its outcome. Lines of the first version have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     job: Option<About>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[serde(borrow, skip_serializing)]
     outcome: Option<Ended<'l>>,
+    /// What people have answered so far, of work that is begun again if it is interrupted.
+    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
+    answered: Option<Vec<Said<'l>>>,
     /// Whether the work was not done after all, and may be begun again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     undone: bool,
@@ -52,30 +57,43 @@ struct About {
     trace: Option<Box<str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     started_at: Option<i64>,
+    /// The orchestrator that is to be told of the outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    owed_to: Option<Box<str>>,
 }
 
-/// The parts of an outcome.
+/// A question, and the answer that a person gave.
 #[derive(Serialize, Deserialize)]
+struct Said<'l> {
+    #[serde(borrow)]
+    question: Cow<'l, RawValue>,
+    #[serde(borrow)]
+    answer: Cow<'l, RawValue>,
+}
+
+/// The parts of an outcome. They are written by [`push_outcome`].
+#[derive(Deserialize)]
 struct Ended<'l> {
     status: Cow<'l, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<Cow<'l, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     repeat: Option<Cow<'l, str>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    message: Option<Cow<'l, RawValue>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    code: Option<Cow<'l, RawValue>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    details: Option<Cow<'l, RawValue>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    outputs: Option<Cow<'l, RawValue>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    beside: Option<Cow<'l, RawValue>>,
-    #[serde(borrow, skip_serializing_if = "Option::is_none")]
-    artifacts: Option<Cow<'l, RawValue>>,
-    #[serde(borrow, default, skip_serializing_if = "Option::is_none")]
-    usage: Option<Cow<'l, RawValue>>,
+    #[serde(borrow)]
+    message: Option<&'l RawValue>,
+    #[serde(borrow)]
+    code: Option<&'l RawValue>,
+    #[serde(borrow)]
+    details: Option<&'l RawValue>,
+    #[serde(borrow)]
+    outputs: Option<&'l RawValue>,
+    #[serde(borrow)]
+    beside: Option<&'l RawValue>,
+    /// Whether that text is not what was printed, because some bytes of it were no UTF-8.
+    #[serde(default)]
+    lossy: bool,
+    #[serde(borrow)]
+    artifacts: Option<&'l RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'l RawValue>,
 }
 
 /// An answer that was found again.
@@ -83,41 +101,70 @@ pub(crate) struct Kept {
     pub(crate) likeness: Likeness,
     pub(crate) at: Time,
     pub(crate) outcome: Outcome,
+    /// What people have answered, of work that was interrupted and is begun again.
+    pub(crate) answered: Option<Vec<Answered>>,
     request_id: Box<str>,
     job: Option<About>,
 }
 
 impl<'l> Line<'l> {
-    /// Returns the line of a request that has an answer.
-    pub(super) fn ended(job: &Record, at: Time, outcome: &Outcome) -> Vec<u8> {
-        let line = Line::of(&job.asked, at);
-        line.text(Some(About::of(job)), Some(Ended::of(outcome)))
+    /// Returns the line of a request that has an answer, under these names.
+    pub(super) fn ended(job: &Record, names: &[Box<str>], at: Time, outcome: &Outcome) -> Vec<u8> {
+        let mut line = Line { job: Some(About::of(job)), ..Line::of(&job.asked, names, at) }.text();
+        // The outcome is the last member.
+        line.pop();
+        push_outcome(&mut line, outcome);
+        line.push(b'}');
+        line
     }
 
     /// Returns the line of work that was begun.
-    pub(super) fn begun(job: &Record) -> Vec<u8> {
-        Line::of(&job.asked, crate::clock::now()).text(Some(About::of(job)), None)
+    pub(super) fn begun(job: &Record, names: &[Box<str>]) -> Vec<u8> {
+        Line { job: Some(About::of(job)), ..Line::of(&job.asked, names, crate::clock::now()) }.text()
+    }
+
+    /// Returns the line of work under way that was given these answers.
+    pub(super) fn answered(job: &Record, names: &[Box<str>], answered: &[Answered]) -> Vec<u8> {
+        let said = answered.iter().filter_map(Said::of).collect();
+        let about = Some(About::of(job));
+        Line { job: about, answered: Some(said), ..Line::of(&job.asked, names, crate::clock::now()) }.text()
     }
 
     /// Returns the line of work that was not done after all.
-    pub(super) fn undone(asked: &Asked) -> Vec<u8> {
-        Line { undone: true, ..Line::of(asked, crate::clock::now()) }.text(None, None)
+    pub(super) fn undone(asked: &Asked, names: &[Box<str>]) -> Vec<u8> {
+        Line { undone: true, ..Line::of(asked, names, crate::clock::now()) }.text()
     }
 
-    fn of(asked: &'l Asked, at: Time) -> Line<'l> {
+    /// Returns the line that says that an outcome was told.
+    pub(super) fn told(names: &[Box<str>]) -> Vec<u8> {
+        let line = Line {
+            names: names.iter().map(|name| Cow::Borrowed(&**name)).collect(),
+            likeness: "".into(),
+            at: crate::clock::now().0,
+            request_id: "".into(),
+            job: None,
+            outcome: None,
+            answered: None,
+            undone: false,
+        };
+        line.text()
+    }
+
+    fn of(asked: &'l Asked, names: &'l [Box<str>], at: Time) -> Line<'l> {
         Line {
-            names: super::names(asked).map(|name| name.text().into()).collect(),
+            names: names.iter().map(|name| Cow::Borrowed(&**name)).collect(),
             likeness: asked.likeness().text().into(),
             at: at.0,
             request_id: (&*asked.request_id).into(),
             job: None,
             outcome: None,
+            answered: None,
             undone: false,
         }
     }
 
-    fn text(self, job: Option<About>, outcome: Option<Ended<'l>>) -> Vec<u8> {
-        serde_json::to_vec(&Line { job, outcome, ..self }).unwrap_or_default()
+    fn text(self) -> Vec<u8> {
+        serde_json::to_vec(&self).unwrap_or_default()
     }
 
     pub(super) fn read(line: &'l [u8]) -> Option<Line<'l>> {
@@ -136,9 +183,17 @@ impl<'l> Line<'l> {
         self.names.iter().map(|name| &**name)
     }
 
+    /// Returns the job whose outcome is in this line, and the orchestrator that is to be told of it.
+    pub(super) fn owed(&self) -> Option<(Uuid, &str)> {
+        let job = self.job.as_ref().filter(|_| self.outcome.is_some())?;
+        Some((job.id.parse().ok()?, job.owed_to.as_deref()?))
+    }
+
     pub(super) fn into_kept(self) -> Kept {
         let outcome = self.outcome.as_ref().and_then(Ended::outcome);
+        let answered = self.answered.as_ref().filter(|_| self.outcome.is_none());
         Kept {
+            answered: answered.map(|said| said.iter().map(Said::answered).collect()),
             likeness: Likeness::read(&self.likeness),
             at: Time(self.at),
             outcome: outcome.unwrap_or_else(interrupted),
@@ -167,6 +222,7 @@ impl About {
             echo: asked.echo.clone(),
             trace: asked.trace.clone(),
             started_at: job.started_at.map(|at| at.0),
+            owed_to: asked.owed_to.as_deref().map(Into::into),
         }
     }
 }
@@ -194,6 +250,7 @@ impl Kept {
             pinned: job.pinned.as_deref().map(Into::into),
             echo: job.echo.clone(),
             trace: job.trace.clone(),
+            owed_to: job.owed_to.as_deref().map(Into::into),
             deadline: None,
             is_asking_free: false,
             memory_bytes: None,
@@ -213,31 +270,75 @@ impl Kept {
     }
 }
 
-impl<'l> Ended<'l> {
-    fn of(outcome: &Outcome) -> Ended<'static> {
-        let raw = |body: Option<&Body>| body.and_then(|body| RawValue::from_string(body.get().to_owned()).ok());
-        let raw = |body: Option<&Body>| raw(body).map(Cow::Owned);
-        let reason = outcome.reason.as_ref();
-        let beside = match &outcome.text {
-            Some(Text::Beside(text)) => Some(text),
-            Some(Text::Within(_) | Text::Printed(_) | Text::Partial(_)) | None => None,
-        };
-        Ended {
-            status: outcome.status.name().into(),
-            failure: reason.map(|reason| reason.failure.name().into()),
-            repeat: reason.map(|reason| reason.repeat.name().into()),
-            message: raw(reason.and_then(|reason| reason.message.as_ref())),
-            code: raw(reason.and_then(|reason| reason.code.as_ref())),
-            details: raw(reason.and_then(|reason| reason.details.as_ref())),
-            outputs: raw(outcome.outputs.as_ref()),
-            beside: raw(beside),
-            artifacts: raw(outcome.artifacts.as_ref()),
-            usage: raw(outcome.usage.as_ref()),
-        }
+impl Said<'_> {
+    fn of(answered: &Answered) -> Option<Said<'static>> {
+        Some(Said { question: in_line(answered.question.json())?, answer: in_line(&answered.answer)? })
     }
 
+    fn answered(&self) -> Answered {
+        let body = |raw: &RawValue| Body::trusted(raw.get().to_owned());
+        Answered { question: Question::read(body(&self.question)), answer: body(&self.answer) }
+    }
+}
+
+/// Returns JSON for a line. A line break can only stand between its parts, and would end the line.
+fn in_line(json: &Body) -> Option<Cow<'static, RawValue>> {
+    RawValue::from_string(json.get().replace('\n', " ")).ok().map(Cow::Owned)
+}
+
+/// Writes an outcome as the next member of a line. What it holds is JSON already, and is not read for it.
+fn push_outcome(line: &mut Vec<u8>, outcome: &Outcome) {
+    let reason = outcome.reason.as_ref();
+    let (beside, is_lossy) = match &outcome.text {
+        Some(Text::Beside(text)) => (Some(text), false),
+        Some(Text::Partial(partial)) => (Some(&partial.text), partial.is_lossy),
+        Some(Text::Within(_) | Text::Printed(_)) | None => (None, false),
+    };
+    let words = [
+        ("failure", reason.map(|reason| reason.failure.name())),
+        ("repeat", reason.map(|reason| reason.repeat.name())),
+    ];
+    let parts = [
+        ("message", reason.and_then(|reason| reason.message.as_ref())),
+        ("code", reason.and_then(|reason| reason.code.as_ref())),
+        ("details", reason.and_then(|reason| reason.details.as_ref())),
+        ("outputs", outcome.outputs.as_ref()),
+        ("beside", beside),
+        ("artifacts", outcome.artifacts.as_ref()),
+        ("usage", outcome.usage.as_ref()),
+    ];
+    let bytes: usize = parts.iter().filter_map(|(_, part)| Some(part.as_ref()?.get().len() + MEMBER_BYTES)).sum();
+    line.reserve(bytes + 4 * MEMBER_BYTES);
+    let word = |line: &mut Vec<u8>, before: &str, name: &str, word: &str| {
+        [before, "\"", name, "\":\"", word, "\""].iter().for_each(|part| line.extend_from_slice(part.as_bytes()));
+    };
+    line.extend_from_slice(b",\"outcome\":{");
+    word(line, "", "status", outcome.status.name());
+    for (name, said) in words {
+        said.into_iter().for_each(|said| word(line, ",", name, said));
+    }
+    for (name, part) in parts {
+        if let Some(part) = part {
+            [",\"", name, "\":"].iter().for_each(|part| line.extend_from_slice(part.as_bytes()));
+            push_json(line, part.get());
+        }
+    }
+    if is_lossy {
+        line.extend_from_slice(b",\"lossy\":true");
+    }
+    line.push(b'}');
+}
+
+/// Appends JSON to a line. A line break can only stand between its parts, and would end the line.
+pub(super) fn push_json(line: &mut Vec<u8>, json: &str) {
+    let start = line.len();
+    line.extend_from_slice(json.as_bytes());
+    line[start..].iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
+}
+
+impl Ended<'_> {
     fn outcome(&self) -> Option<Outcome> {
-        let body = |raw: &Option<Cow<'_, RawValue>>| raw.as_ref().map(|raw| Body::trusted(raw.get().to_owned()));
+        let body = |raw: &Option<&RawValue>| raw.map(|raw| Body::trusted(raw.get().to_owned()));
         let reason = match &self.failure {
             Some(failure) => Some(Reason {
                 failure: Failure::from_name(failure)?,
@@ -250,10 +351,14 @@ impl<'l> Ended<'l> {
         };
         let outputs = body(&self.outputs);
         let within = outputs.as_ref().and_then(text_within).map(Text::Within);
+        let beside = body(&self.beside).map(|text| match self.lossy {
+            true => Text::Partial(Box::new(Partial { text, truncated: None, is_lossy: true })),
+            false => Text::Beside(text),
+        });
         Some(Outcome {
             status: Status::ALL.into_iter().find(|status| status.name() == self.status)?,
             reason,
-            text: body(&self.beside).map(Text::Beside).or(within),
+            text: beside.or(within),
             outputs,
             whole_bytes: None,
             artifacts: body(&self.artifacts),
@@ -261,26 +366,4 @@ impl<'l> Ended<'l> {
             document: None,
         })
     }
-}
-
-/// Returns a line as it stands in the file.
-pub(super) fn sealed(line: &[u8]) -> Vec<u8> {
-    let mut sealed = Vec::with_capacity(SEAL_BYTES + line.len() + 2);
-    sealed.extend_from_slice(seal(line).as_bytes());
-    sealed.push(b' ');
-    sealed.extend_from_slice(line);
-    sealed.push(b'\n');
-    sealed
-}
-
-/// Returns what a line of the file holds, if it is whole.
-pub(super) fn is_whole(line: &[u8]) -> Option<&[u8]> {
-    let line = line.strip_suffix(b"\n").unwrap_or(line);
-    let (found, rest) = line.split_at_checked(SEAL_BYTES)?;
-    let rest = rest.strip_prefix(b" ")?;
-    (found == seal(rest).as_bytes()).then_some(rest)
-}
-
-fn seal(line: &[u8]) -> String {
-    hex(&Sha256::digest(line)[..SEAL_BYTES / 2])
 }

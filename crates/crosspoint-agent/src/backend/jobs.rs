@@ -63,7 +63,9 @@ impl Jobs {
     pub(super) fn end(&mut self, job: &Job) -> Vec<Job> {
         let now = job.now();
         let document_bytes = now.asked.document.0.len();
-        let bytes = document_bytes + Job::snapshot(&now).outcome_bytes();
+        let step = now.progress.as_ref().and_then(|progress| progress.step.as_ref());
+        let step_bytes = step.map_or(0, |step| step.get().len());
+        let bytes = document_bytes + step_bytes + Job::snapshot(&now).outcome_bytes();
         self.live -= 1;
         self.live_bytes -= document_bytes;
         self.ended_bytes += bytes;

@@ -8,10 +8,11 @@ use uuid::Uuid;
 /// What makes two requests the same, for one caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name {
+    /// First, because names are compared in this order, and keys mostly differ.
+    key: Arc<str>,
     caller: Arc<str>,
     /// The door whose ids are meant; `None` for a key that all doors share.
     door: Option<&'static str>,
-    key: Box<str>,
 }
 
 impl Name {
@@ -36,6 +37,11 @@ impl Name {
     /// Returns the name of a job by its own id, under which the store of answers has it too.
     pub(crate) fn of_job(id: Uuid) -> Name {
         Name { caller: "".into(), door: Some("job"), key: id.to_string().into() }
+    }
+
+    /// Returns the name by which the store notes that the outcome of this job was told.
+    pub(crate) fn told(id: Uuid) -> Name {
+        Name { door: Some("told"), ..Name::of_job(id) }
     }
 
     /// Returns the name as one text, for the store of answers.

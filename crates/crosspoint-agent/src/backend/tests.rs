@@ -9,13 +9,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use crosspoint_contracts::Contract;
-use crosspoint_contracts::content::Block;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Failure as Why, Repeat};
+use crosspoint_contracts::reply::Success;
 use crosspoint_contracts::request::{Door, Key, Limits, NewJob, Priority};
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::backend::{Backend, Followed, Submitted, Unaccepted};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Notify, oneshot};
 
 use super::{OwnJobs, Work};
@@ -246,4 +248,31 @@ async fn a_job_that_left_the_memory_is_found_by_its_id() {
     }
     let unknown = backend.find(DOOR, &Caller::everyone(), "c-1001").await;
     assert!(matches!(unknown, Ok(None)));
+}
+
+#[tokio::test]
+async fn a_job_that_has_ended_keeps_no_more_than_its_outcome() {
+    let (kept, copy) = (Arc::new(std::sync::Mutex::new(None)), Arc::new(std::sync::Mutex::new(None)));
+    let (left, steps) = (kept.clone(), copy.clone());
+    let prints: Boxed = Box::new(move |_, context: Context| {
+        let (left, steps) = (left.clone(), steps.clone());
+        Box::pin(async move {
+            let mut output = context.output();
+            output.write_all(&vec![b'x'; 1 << 20]).await.expect("there is room");
+            context.progress(50.0, &"s".repeat(1 << 20));
+            *left.lock().expect("it is free") = Some(output);
+            *steps.lock().expect("it is free") = Some(context);
+            Ok(Success::of(Body::trusted("{}")))
+        })
+    });
+    let backend = backend(vec![("print", prints, false)], None);
+    let job = submitted(&backend, "print", "p-1").await;
+    ended(&job).await;
+    backend.idle().await;
+    assert_eq!(job.output().after(0, usize::MAX), "");
+    let step = job.now().progress.as_ref().and_then(|progress| progress.step.clone()).expect("it was said");
+    assert!(step.get().len() < 1_100, "{}", step.get().len());
+    let output = kept.lock().expect("it is free").take();
+    let late = output.expect("it was left").write_all(b"late").now_or_never();
+    assert!(late.is_some_and(|late| late.is_err()), "a copy that was left with another task prints nothing more");
 }

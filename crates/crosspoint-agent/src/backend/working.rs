@@ -46,6 +46,7 @@ impl OwnJobs {
             let (outcome, is_kept) = (Arc::new(outcome), fate != Fate::DoneAgain);
             job.change(|record| record.phase = Phase::Ended { at, outcome, is_kept });
         }
+        job.clear();
         let forgotten = self.jobs().end(&job);
         drop(forgotten);
         self.0.ended.notify_waiters();
@@ -97,7 +98,7 @@ impl OwnJobs {
 /// Makes sure that a job is still to be begun, and keeps everything else from ending it.
 async fn is_wanted<'j>(job: &'j Job, asked: &Asked) -> Result<tokio::sync::MutexGuard<'j, ()>, Outcome> {
     let (guard, told) = job.ending().await;
-    if told.is_some() || job.stop().is_cancelled() {
+    if told.is_some() || job.is_stopped() {
         return Err(stopped());
     }
     match asked.deadline {

@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use axum::http::StatusCode;
@@ -12,6 +13,7 @@ use crosspoint_contracts::Kind;
 use crosspoint_contracts::json::{Tape, Value, quoted};
 use crosspoint_contracts::message::{About, Cancel};
 use crosspoint_exchange::admission::{self, Caller, Headers};
+use crosspoint_exchange::backend::Followed as _;
 use crosspoint_exchange::refusal;
 use crosspoint_exchange::trace::Trace;
 use crosspoint_http::door::message;
@@ -33,6 +35,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(10);
 /// Shortest time between two polls without messages, for orchestrators that keep no poll waiting.
 const IDLE_PAUSE: Duration = Duration::from_secs(1);
 
+/// Longest time for saying that the agent stops.
+const LEAVE_TIME_MAX: Duration = Duration::from_secs(2);
+
 /// Longest answer to a poll, in bytes.
 const MESSAGES_BYTES_MAX: usize = 64 << 20;
 
@@ -45,6 +50,8 @@ pub(crate) struct Registering {
     pub(crate) agent_type: Option<Arc<str>>,
     pub(crate) works: Vec<Arc<str>>,
     pub(crate) concurrency: usize,
+    /// Whether the orchestrator knows the agent and wants its signs of life.
+    pub(crate) is_awaited: AtomicBool,
 }
 
 /// Registers and works until it is dropped, if there is an orchestrator.
@@ -54,6 +61,10 @@ pub(crate) async fn run(own: &Registering, reports: &Reports) {
     loop {
         match register(orchestrator, own).await {
             Ok(beat) => {
+                // Before it has registered, the orchestrator takes nothing from it.
+                let owing = reports.clone();
+                tokio::spawn(async move { owing.tell_owed().await });
+                own.is_awaited.store(beat.is_some(), Ordering::Relaxed);
                 let has_polled = tokio::select! {
                     has_polled = work(orchestrator, own, reports) => has_polled,
                     never = beat_on(orchestrator, own, beat) => match never {},
@@ -67,6 +78,16 @@ pub(crate) async fn run(own: &Registering, reports: &Reports) {
         sleep(pause).await;
         pause = (pause * 2).min(PAUSE_MAX);
     }
+}
+
+/// Says to the orchestrator that the agent stops, where it wants signs of life (MSG-12): `busy` gets the agent no new
+/// work, and `offline` says that it is gone. The latter comes last: whatever is said after it says that the agent is
+/// there.
+pub(crate) async fn say(own: &Registering, reports: &Reports, status: &'static str) {
+    let Some(orchestrator) = reports.orchestrator().filter(|_| own.is_awaited.load(Ordering::Relaxed)) else { return };
+    let (beat, trace) = (own.heartbeat(status), trace());
+    // An orchestrator that does not answer misses the agent soon.
+    let _ = timeout(LEAVE_TIME_MAX, orchestrator.post(beat, &trace)).await;
 }
 
 /// Registers. Returns the time between two signs of life, if the orchestrator wants them (MSG-12).
@@ -97,7 +118,7 @@ async fn beat_on(orchestrator: &Orchestrator, own: &Registering, period: Option<
     loop {
         sleep_until(next).await;
         next += period;
-        let _ = orchestrator.post(own.heartbeat(), &trace()).await;
+        let _ = orchestrator.post(own.heartbeat("online"), &trace()).await;
     }
 }
 
@@ -163,6 +184,7 @@ async fn ask(orchestrator: &Orchestrator, poll: &Poll) -> Polled {
 
 /// Does what one message says.
 async fn take(sent: Bytes, orchestrator: &Orchestrator, reports: &Reports) {
+    let came = std::time::Instant::now();
     if let Some(cancel) = Cancel::read(&sent) {
         // The outcome is told like any other.
         let _ = message::cancel_job(&reports.backend, &Caller::everyone(), &cancel).await;
@@ -171,15 +193,19 @@ async fn take(sent: Bytes, orchestrator: &Orchestrator, reports: &Reports) {
     if About::of(&sent).kind != Some(Kind::WorkRequest) {
         return;
     }
-    let read = admission::read(Contract::Message, &sent, Headers::default());
+    let headers = Headers { notify: reports.owed_to(), ..Headers::default() };
+    let read = admission::read(Contract::Message, &sent, headers);
     let admitted = match read {
         Ok(reading) => admission::submit(&reports.backend, reading).await,
         Err(refusal) => Err(refusal),
     };
     match admitted {
         Ok(work) => {
-            super::pass_on(&work.job, &sent);
-            reports.tell(&work);
+            // An error would end the work there. The status that is told has the question that is asked.
+            if super::pass_on(&work, &sent, came).await.is_err() {
+                tracing::warn!(job = %work.job.now().asked.id, "an answer came to a question that is not asked");
+            }
+            reports.tell(&work, None);
         }
         Err(refused) => {
             let now = crate::clock::now().to_string();
@@ -217,10 +243,10 @@ impl Registering {
         self.agent_type.as_deref().unwrap_or("code")
     }
 
-    fn heartbeat(&self) -> Bytes {
+    fn heartbeat(&self, status: &str) -> Bytes {
         let (id, now) = (|| Uuid::new_v4().to_string(), crate::clock::now());
         format!(
-            r#"{{"protocol_version":"1.0","message_id":"{}","request_id":"{}","trace_id":"{}","from_agent":{type_},"to_agent":"orchestrator","timestamp":"{now}","type":"work_status","payload":{{"agent_id":{},"agent_type":{type_},"status":"online","current_task_id":null,"resources":{{}},"timestamp":"{now}"}},"x_custom_fields":{{}}}}"#,
+            r#"{{"protocol_version":"1.0","message_id":"{}","request_id":"{}","trace_id":"{}","from_agent":{type_},"to_agent":"orchestrator","timestamp":"{now}","type":"work_status","payload":{{"agent_id":{},"agent_type":{type_},"status":"{status}","current_task_id":null,"resources":{{}},"timestamp":"{now}"}},"x_custom_fields":{{}}}}"#,
             id(),
             id(),
             id(),

@@ -1,6 +1,7 @@
 //! Telling an orchestrator of the message contract how a job goes: a `work_status` at every step, again every ten
 //! seconds (MSG-6.4), what it prints in blocks, and at the end the outcome, until it is taken.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use crosspoint_contracts::message::{About, Cancel};
 use crosspoint_exchange::admission::Caller;
 use crosspoint_exchange::answer::{self, Beside};
 use crosspoint_exchange::backend::{Backend, Followed};
+use crosspoint_exchange::snapshot::{Snapshot, State};
 use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{AnswerRoom, Endpoint, Http, Media};
 use sha2::{Digest, Sha256};
@@ -34,6 +36,9 @@ const PAUSE_BETWEEN: Duration = Duration::from_millis(200);
 const PAUSE_FIRST: Duration = Duration::from_millis(500);
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
+/// Longest pause between attempts to send what was printed.
+const BLOCK_PAUSE_MAX: Duration = Duration::from_secs(10);
+
 /// Longest time for which an outcome is told again, and most outcomes that wait for it. The answers to all requests are
 /// in the store, so an orchestrator that was away for longer loses nothing.
 const OUTCOME_TIME_MAX: Duration = Duration::from_secs(3_600);
@@ -50,6 +55,8 @@ const PATH: &str = "api/agent/message";
 
 /// The way to an orchestrator.
 pub(crate) struct Orchestrator {
+    /// Its address, by which the store knows who is owed an outcome.
+    pub(crate) name: Arc<str>,
     pub(crate) http: Http,
     messages: Endpoint,
     /// Whether it has refused the agent's token, which is logged once.
@@ -79,9 +86,10 @@ impl Orchestrator {
             base.set_path(&format!("{}/", url.path()));
         }
         // Long answers are messages with work, of which few come at a time.
-        let http = Http::new(&base, token, &AnswerRoom::new(256 << 20));
+        let http = Http::to_orchestrator(&base, token, &AnswerRoom::new(256 << 20));
         let messages = http.endpoint(PATH);
-        Orchestrator { http, messages, is_shut_out: AtomicBool::new(false), waiting: Waiting::new() }
+        let name = Arc::from(format!("{}{}", base.origin().ascii_serialization(), base.path()));
+        Orchestrator { name, http, messages, is_shut_out: AtomicBool::new(false), waiting: Waiting::new() }
     }
 
     /// Posts a message.
@@ -117,36 +125,36 @@ impl Orchestrator {
         answered.unwrap_or_else(|_| Err("it did not answer in time".to_owned()))
     }
 
-    /// Tells how a job goes, until its outcome was taken.
-    pub(crate) async fn tell(&self, backend: &OwnJobs, job: Job, beside: Beside) {
+    /// Tells how a job goes, until its outcome was taken. Returns whether it was, or never will be.
+    pub(crate) async fn tell(&self, backend: &OwnJobs, job: Job, beside: Beside, asked: Option<u32>) -> bool {
         let mut now = job.now();
         let trace = Trace::of_attempt(now.asked.id, now.asked.trace.as_deref(), 1);
-        let mut telling = Telling { to: self, beside, trace, sent: Sent::default() };
+        let mut telling = Telling { to: self, beside, trace, sent: Sent::default(), asked };
         let mut status_due = Instant::now();
         while Job::snapshot(&now).ended().is_none() {
+            // What was printed before a question is told before it.
+            let mut is_unwanted = telling.blocks(&now, job.output()).await;
             if status_due <= Instant::now() {
-                if telling.status(&now).await {
-                    let _ = backend.cancel(&Caller::everyone(), &job).await;
-                }
+                is_unwanted |= telling.status(&now).await;
                 status_due = Instant::now() + STATUS_PERIOD;
             }
-            telling.blocks(&now, job.output()).await;
+            if is_unwanted {
+                let _ = backend.cancel(&Caller::everyone(), &job).await;
+            }
             tokio::time::sleep(PAUSE_BETWEEN).await;
-            let printed = async {
-                match telling.sent.is_refused {
-                    true => std::future::pending().await,
-                    false => job.output().longer_than(telling.sent.bytes).await,
-                }
-            };
+            let printed = telling.sent.more(job.output());
             tokio::select! {
-                then = job.moved(&now, status_due.into_std()) => {
-                    status_due = Instant::now();
-                    now = then;
-                }
+                _ = job.moved(&now, status_due.into_std()) => {}
                 () = printed => {}
             }
+            // Both may have happened, and a question that was answered is not told again.
+            let then = job.now();
+            if then.events != now.events {
+                status_due = Instant::now();
+            }
+            now = then;
         }
-        telling.outcome(&now).await;
+        telling.outcome(&now).await
     }
 }
 
@@ -166,6 +174,8 @@ struct Telling<'t> {
     beside: Beside,
     trace: Trace,
     sent: Sent,
+    /// The number of the last question that was told.
+    asked: Option<u32>,
 }
 
 /// What was sent of the text of a job while it was printed.
@@ -175,34 +185,53 @@ struct Sent {
     digest: Sha256,
     /// Whether the orchestrator wants no blocks.
     is_refused: bool,
+    /// The pause after a block that was lost, and when it ends.
+    pause: Duration,
+    again_at: Option<Instant>,
 }
 
 impl Telling<'_> {
     /// Says how far the job is. Returns whether the orchestrator no longer wants it.
-    async fn status(&self, now: &Record) -> bool {
+    async fn status(&mut self, now: &Record) -> bool {
         let status = answer::document(&now.snapshot(), Contract::Message, &self.beside);
+        self.asked = now.question_number();
+        now.is_shown();
         match self.to.post(status.into(), &self.trace).await {
             Posted::Taken(said) => is_about(&said, now),
             Posted::Refused | Posted::Lost => false,
         }
     }
 
-    /// Sends what was printed. What is lost on the way is sent the next time.
-    async fn blocks(&mut self, now: &Record, output: &Output) {
-        while !self.sent.is_refused {
+    /// Sends what was printed. What is lost on the way is sent again after a pause. Returns whether the orchestrator no
+    /// longer wants the job.
+    async fn blocks(&mut self, now: &Record, output: &Output) -> bool {
+        // Without the question, it would be taken back; before it is told, no block tells it.
+        let is_asking = self.asked.is_some() && self.asked == now.question_number();
+        let state = if is_asking { now.snapshot().state } else { State::Running };
+        if is_asking {
+            now.is_shown();
+        }
+        while !self.sent.is_refused && self.sent.again_at.is_none_or(|at| at <= Instant::now()) {
             let text = output.after(self.sent.bytes, BLOCK_BYTES_MAX);
-            let block = answer::block(&now.snapshot(), Contract::Message, &self.beside, self.sent.bytes, &text);
-            let Some(block) = block.filter(|_| !text.is_empty()) else { return };
+            let job = Snapshot { state, ..now.snapshot() };
+            let block = answer::block(&job, Contract::Message, &self.beside, self.sent.bytes, &text);
+            let Some(block) = block.filter(|_| !text.is_empty()) else { return false };
             match self.to.post(block.into(), &self.trace).await {
-                Posted::Taken(_) => self.sent.add(&text),
+                Posted::Taken(said) => {
+                    self.sent.add(&text);
+                    if is_about(&said, now) {
+                        return true;
+                    }
+                }
                 Posted::Refused => self.sent.is_refused = true,
-                Posted::Lost => return,
+                Posted::Lost => self.sent.lost(),
             }
         }
+        false
     }
 
-    /// Tells the outcome, until it is taken.
-    async fn outcome(&self, now: &Record) {
+    /// Tells the outcome, until it is taken. Returns whether the orchestrator has decided about it.
+    async fn outcome(&self, now: &Record) -> bool {
         let messages: Vec<Bytes> = {
             let ended = now.snapshot();
             match answer::pieces(&ended, Contract::Message, &self.beside, |text| self.sent.of(text)) {
@@ -215,9 +244,10 @@ impl Telling<'_> {
             if !self.outcome_message(message, give_up_at).await {
                 // The same request again gets the answer.
                 tracing::warn!(job = %now.asked.id, "the orchestrator cannot be told how a job ended");
-                return;
+                return false;
             }
         }
+        true
     }
 
     /// Sends a message of an outcome, again and again if it is lost. Returns whether the orchestrator has decided about
@@ -240,6 +270,23 @@ impl Sent {
     fn add(&mut self, text: &str) {
         self.bytes += text.len();
         self.digest.update(text);
+        (self.pause, self.again_at) = (Duration::ZERO, None);
+    }
+
+    fn lost(&mut self) {
+        self.pause = (self.pause * 2).clamp(PAUSE_FIRST, BLOCK_PAUSE_MAX);
+        self.again_at = Some(Instant::now() + self.pause);
+    }
+
+    /// Waits until there is more to send, and it may be sent.
+    async fn more(&self, output: &Output) {
+        if self.is_refused {
+            return std::future::pending().await;
+        }
+        if let Some(at) = self.again_at {
+            tokio::time::sleep_until(at).await;
+        }
+        output.longer_than(self.bytes).await;
     }
 
     /// Returns how many bytes of a text were sent: none if what was sent is not how the text begins.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crosspoint_agent::{Agent, Context, Failure, Keep};
 use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt as _;
 
 use crate::support::{Served, scratch};
 
@@ -48,12 +49,34 @@ fn a_request_is_answered_alike_after_a_restart() {
     assert_eq!(other.status, 409, "{other:?}");
 }
 
+/// ALL-12: an answer says if it is not what was printed, also after a restart.
+#[test]
+fn a_text_that_was_no_utf8_says_so() {
+    let prints = |input: Value, context: Context| async move {
+        context.output().write_all(b"a\xffb").await?;
+        Ok::<_, Failure>(if input["gives"] == true { json!({"n": 1}) } else { Value::Null })
+    };
+    let path = scratch("answers");
+    let agent = || Agent::new("printer").on("count", prints).answers(&path);
+    for _ in 0..2 {
+        let served = Served::start(agent());
+        let mere = served.post("/agents/run/sync", &request("mere", &json!({}))).json();
+        assert_eq!(mere["outputs"], json!({"output": "a\u{fffd}b", "output_encoding": "lossy"}), "{mere}");
+        let both = served.post("/agents/run/sync", &request("both", &json!({"gives": true}))).json();
+        assert_eq!(both["outputs"], json!({"n": 1}), "{both}");
+        let carried = &both["x_crosspoint"];
+        assert_eq!((&carried["text"], &carried["output_encoding"]), (&json!("a\u{fffd}b"), &json!("lossy")), "{both}");
+    }
+}
+
 #[test]
 fn a_failure_that_may_be_tried_again_is_not_kept() {
     let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("answers"));
     let served = Served::start(Agent::new("counter").on("count", counting(&calls)).answers(&path));
     let request = request("one", &json!({"fails": true}));
-    assert_eq!(served.post("/agents/run/sync", &request).json()["ok"], json!(false));
+    let failed = served.post("/agents/run/sync", &request).json();
+    assert_eq!((&failed["ok"], &failed["error"]["details"]["repeat"]), (&json!(false), &json!("safe")), "{failed}");
+    assert!(!failed.to_string().contains("new `request_id`"), "the same id is right: {failed}");
     assert_eq!(served.post("/agents/run/sync", &request).json()["ok"], json!(true));
     assert_eq!(served.post("/agents/run/sync", &request).json()["outputs"]["call"], json!(1));
 }
@@ -159,4 +182,81 @@ fn a_task_that_may_be_tried_again_can_be_asked_for_until_it_is() {
     let again = served.post("/tasks?wait=10", &task).json();
     assert_eq!((&again["status"], calls.load(Ordering::Relaxed)), (&json!("completed"), 2), "{again}");
     assert_eq!(served.get(&format!("/tasks/{id}")).json()["status"], json!("completed"));
+}
+
+#[tokio::test]
+async fn a_second_agent_with_the_same_store_is_told_where_it_is_and_what_to_do() {
+    let path = crate::support::scratch("shared");
+    let agent = || Agent::new("keeper").answers(&path);
+    let serve = async |agent: Agent| {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
+        agent.serve(listener, std::future::pending()).await
+    };
+    let mut first = std::pin::pin!(serve(agent()));
+    let second = tokio::select! {
+        biased;
+        first = &mut first => panic!("{first:?}"),
+        second = serve(agent()) => second.expect_err("the store is in use"),
+    };
+    assert_eq!(second.kind(), std::io::ErrorKind::WouldBlock);
+    let said = second.to_string();
+    assert!(said.contains(&path.display().to_string()) && said.contains("Agent::answers"), "{said}");
+}
+
+#[test]
+fn work_that_is_done_at_most_once_is_not_begun_again_however_much_came_after_it() {
+    let (calls, paid, path) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)), scratch("answers"));
+    let pay = |paid: &Arc<AtomicU32>| {
+        let paid = paid.clone();
+        move |_: Value, context: Context| {
+            paid.fetch_add(1, Ordering::Relaxed);
+            async move {
+                context.cancelled().await;
+                Ok::<_, Failure>(json!({}))
+            }
+        }
+    };
+    let keep = Keep { bytes: 20_000, ..Keep::default() };
+    let agent = |path: &std::path::Path| {
+        let agent = Agent::new("counter").on("count", counting(&calls)).at_most_once("pay", pay(&paid));
+        agent.answers(path).keep(keep).drain(std::time::Duration::ZERO)
+    };
+    let served = Served::start(agent(&path));
+    let task = |amount: u32| {
+        json!({"id": "550e8400-e29b-41d4-a716-446655440031", "type": "pay", "payload": {"amount": amount}}).to_string()
+    };
+    assert_eq!(served.post("/tasks", &task(7)).status, 202);
+    while paid.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    for number in 0..200 {
+        served.post("/agents/run/sync", &request(&format!("r-{number}"), &json!({})));
+    }
+    // What is on disk now is what a killed agent leaves.
+    let left = scratch("answers");
+    std::fs::copy(&path, &left).expect("it can be copied");
+    let later = Served::start(agent(&left));
+    let interrupted = later.post("/tasks?wait=30", &task(7)).json();
+    assert_eq!(interrupted["error"]["code"], json!("INTERRUPTED"), "{interrupted}");
+    assert_eq!(later.post("/tasks?wait=30", &task(8)).status, 409, "it is another payment");
+    assert_eq!(paid.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn a_request_whose_answer_is_damaged_is_not_done_again() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("answers"));
+    let agent = || Agent::new("counter").on("count", counting(&calls)).answers(&path);
+    let served = Served::start(agent());
+    for id in ["one", "two"] {
+        served.post("/agents/run/sync", &request(id, &json!({})));
+    }
+    served.stop();
+    let text = std::fs::read_to_string(&path).expect("it is there");
+    std::fs::write(&path, text.replacen("\"call\":0", "\"call\":7", 1)).expect("it can be written");
+    let served = Served::start(agent());
+    let damaged = served.post("/agents/run/sync", &request("one", &json!({})));
+    assert_eq!(damaged.status, 503, "{damaged:?}");
+    assert!(damaged.body.contains("cannot be read again") && damaged.body.contains("unknown"), "{damaged:?}");
+    assert_eq!(served.post("/agents/run/sync", &request("two", &json!({}))).json()["outputs"]["call"], json!(1));
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
 }

@@ -1,8 +1,8 @@
 //! What handlers get and may do.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crosspoint_agent::{Agent, Context, Failure};
@@ -90,6 +90,29 @@ fn no_more_jobs_are_done_at_a_time_than_is_said() {
     assert_eq!(most.load(Ordering::SeqCst), 3);
 }
 
+/// TASK-1.
+#[test]
+fn work_that_waits_is_begun_by_its_priority() {
+    let (begun, gate) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Semaphore::new(0)));
+    let (seen, open) = (begun.clone(), gate.clone());
+    let work = move |_: Value, context: Context| {
+        let (seen, open) = (seen.clone(), open.clone());
+        async move {
+            seen.lock().expect("it is not poisoned").push(context.request_id().to_owned());
+            open.acquire().await?.forget();
+            Ok::<_, Failure>(())
+        }
+    };
+    let served = Served::start(Agent::new("one").on("work", work).concurrency(1).forgetful());
+    for (id, priority) in [("t-1", "normal"), ("t-2", "low"), ("t-3", "normal"), ("t-4", "urgent"), ("t-5", "normal")] {
+        let task = json!({"id": id, "type": "work", "payload": {}, "context": {"priority": priority}}).to_string();
+        assert_eq!(served.post("/tasks", &task).status, 202);
+    }
+    gate.add_permits(5);
+    assert_eq!(served.get("/tasks/t-2?wait=60").json()["status"], "completed", "the low one is the last");
+    assert_eq!(*begun.lock().expect("it is not poisoned"), ["t-1", "t-4", "t-3", "t-5", "t-2"]);
+}
+
 #[test]
 fn a_handler_knows_its_request_work_trace_and_deadline() {
     let knows = |_: Value, context: Context| async move {
@@ -160,7 +183,9 @@ fn an_input_that_does_not_fit_is_an_invalid_request_in_each_contract() {
     let request = json!({"request_id": "1", "task_type": "work", "inputs": {"a": "secret"}}).to_string();
     let run = served.post("/agents/run/sync", &request);
     assert_eq!((run.status, &run.json()["error"]["code"]), (400, &json!("VALIDATION_ERROR")), "{run:?}");
-    assert!(run.body.contains("(line 1, column 13 of the input)") && !run.body.contains("secret"), "{run:?}");
+    let error = &run.json()["error"];
+    assert_eq!(error["message"], "/a: a whole number (u32) is wanted", "{run:?}");
+    assert!(error["details"]["at"] == "/a" && !run.body.contains("secret"), "{run:?}");
 
     let task = json!({"id": "550e8400-e29b-41d4-a716-446655440000", "type": "work", "payload": {"a": "x"}});
     let task = served.post("/tasks?wait=30", &task.to_string()).json();
@@ -208,5 +233,57 @@ fn a_handler_gives_no_more_than_16_mib() {
             "{error}"
         );
         assert!(error["message"].as_str().is_some_and(|message| message.contains("16 MiB")), "{error}");
+    }
+}
+
+/// The member that does not fit is named, and nothing of what it holds.
+#[test]
+fn an_input_of_the_wrong_type_is_told_by_its_place() {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Size {
+        Small,
+        Large,
+    }
+    #[derive(serde::Deserialize)]
+    struct Box {
+        weight: f64,
+        size: Size,
+    }
+    #[derive(serde::Deserialize)]
+    struct Order {
+        #[serde(rename = "a/b")]
+        boxes: Vec<Box>,
+        is_gift: bool,
+    }
+    let packs = |order: Order, _: Context| async move {
+        let large = order.boxes.iter().filter(|one| matches!(one.size, Size::Large) && one.weight > 1.0).count();
+        let small = order.boxes.iter().filter(|one| matches!(one.size, Size::Small)).count();
+        Ok::<_, Failure>(json!({"large": large, "small": small, "gift": order.is_gift}))
+    };
+    let served = Served::start(Agent::new("packer").on("pack", packs).forgetful());
+    let of = |one: Value, gift: Value| json!({"a/b": [{"weight": 2, "size": "large"}, one], "is_gift": gift});
+    for (number, (inputs, message, at)) in [
+        (
+            of(json!({"weight": "secret, expected f64", "size": "small"}), json!(true)),
+            "/a~1b/1/weight: a number is wanted",
+            "/a~1b/1/weight",
+        ),
+        (
+            of(json!({"weight": 1, "size": "secret"}), json!(true)),
+            "/a~1b/1/size: `small` or `large` is wanted",
+            "/a~1b/1/size",
+        ),
+        (of(json!({"weight": 1, "size": "small"}), json!(7)), "/is_gift: true or false is wanted", "/is_gift"),
+        (json!({"a/b": {}, "is_gift": true}), "/a~1b: a list is wanted", "/a~1b"),
+        (of(json!({"size": "small"}), json!(true)), "the input lacks `weight`", "/a~1b/1/weight"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let error = run(&served, &number.to_string(), "pack", &json!({"inputs": inputs}))["error"].clone();
+        assert!(error["message"].as_str().is_some_and(|said| said.starts_with(message)), "{error}");
+        assert_eq!(error["details"]["at"], at, "{error}");
+        assert!(!error.to_string().contains("secret"), "{error}");
     }
 }

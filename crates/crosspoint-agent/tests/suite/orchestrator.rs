@@ -59,6 +59,11 @@ impl Orchestrator {
         self.asked.recv().await.expect("it goes on")
     }
 
+    /// Returns the next request, if it has come already.
+    pub(crate) fn past(&mut self) -> Option<Asked> {
+        self.asked.try_recv().ok()
+    }
+
     /// Waits for a request of which this holds.
     pub(crate) async fn until(&mut self, is_meant: impl Fn(&Asked) -> bool) -> Asked {
         loop {

@@ -109,3 +109,43 @@ async fn pulled_work_is_cancelled_by_its_task() {
     let told = orchestrator.until(|asked| asked.is("error")).await;
     assert_eq!(told.body["payload"]["error_code"], json!(5901), "{told:?}");
 }
+
+/// MSG-12: an agent that stops says so, where signs of life were asked for. Until its work has ended it is busy.
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_stops_says_that_it_leaves() {
+    for (wanted, work, said) in
+        [(Some(30), None, vec!["offline"]), (None, None, vec![]), (Some(30), Some("waits"), vec!["busy", "offline"])]
+    {
+        let mut to_send = work.map(|work| request(work, ID));
+        let mut orchestrator = Orchestrator::start(move |asked: &Asked| match &*asked.target {
+            "/api/agent/register" => registered(wanted),
+            "/api/agent/message" => Some((204, Value::Null)),
+            _ => to_send.take().map(|message| (200, json!({"messages": [message]}))),
+        })
+        .await;
+        let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+        let agent = Agent::new("worker").on("waits", waits).forgetful().connect(orchestrator.url.clone());
+        let pulling = tokio::spawn(agent.pull(async { drop(stopped.await) }));
+        orchestrator.until(Asked::is_poll).await;
+        if work.is_some() {
+            orchestrator.until(|asked| asked.is("work_status")).await;
+        }
+        drop(stop);
+        pulling.await.expect("it does not panic").expect("it pulls");
+        let mut after = Vec::new();
+        while let Some(asked) = orchestrator.past() {
+            after.push(asked);
+        }
+        let beats: Vec<&Value> = after
+            .iter()
+            .map(|asked| &asked.body["payload"])
+            .filter(|said| said["agent_id"] == "worker")
+            .map(|said| &said["status"])
+            .collect();
+        assert_eq!(beats, said, "{after:?}");
+        if wanted.is_some() {
+            let last = &after.last().expect("there is one").body["payload"]["status"];
+            assert_eq!(last, "offline", "everything that is said after it says that the agent is there: {after:?}");
+        }
+    }
+}

@@ -236,6 +236,14 @@ fn a_request_that_comes_again_is_the_same_job_and_another_with_its_id_is_refused
 }
 
 #[test]
+fn a_request_for_another_host_is_told_how_an_agent_gets_names() {
+    let served = Served::start(agent());
+    let refused = served.ask("GET", "http://agent.example/tasks/1", "", "");
+    assert_eq!(refused.status, 403, "{refused:?}");
+    assert!(refused.body.contains("--host") && !refused.body.contains("[server]"), "{refused:?}");
+}
+
+#[test]
 fn health_needs_no_token_and_work_does() {
     let path = crate::support::scratch("token");
     std::fs::write(&path, "abcdefghijklmnopqrstuvwxyz012345\n").expect("it can be written");
@@ -245,4 +253,21 @@ fn health_needs_no_token_and_work_does() {
     let ask = |header: &str| served.ask("POST", "/agents/run/sync", &request, header).status;
     assert_eq!((ask(""), ask("authorization: Basic x\r\n"), ask("authorization: Bearer wrong\r\n")), (401, 401, 401));
     assert_eq!(ask("authorization: Bearer abcdefghijklmnopqrstuvwxyz012345\r\n"), 200);
+}
+
+/// An agent is no server, and has none of its settings.
+#[test]
+fn an_agent_that_refuses_speaks_of_itself() {
+    let token = crate::support::scratch("words");
+    std::fs::write(&token, "abcdefghijklmnopqrstuvwxyz012345").expect("it can be written");
+    let agent = Agent::new("worker").on("quick", |_: Value, _: Context| async { Ok::<_, Failure>(json!({})) });
+    let served = Served::start(agent.forgetful().token_file(&token));
+    let bearer = |token: &str| format!("authorization: Bearer {token}\r\n");
+    let (wrong, right) = (bearer("wrong-wrong-wrong-wrong"), bearer("abcdefghijklmnopqrstuvwxyz012345"));
+    let task = "/tasks/550e8400-e29b-41d4-a716-446655440000";
+    for (headers, status) in [(wrong, 401), (right, 404)] {
+        let refused = served.ask("GET", task, "", &headers);
+        assert_eq!(refused.status, status, "{refused:?}");
+        assert!(!refused.body.contains("server") && !refused.body.contains("[store]"), "{refused:?}");
+    }
 }

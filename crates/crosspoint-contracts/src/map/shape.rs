@@ -136,19 +136,44 @@ impl Member {
     }
 
     /// Returns the homes that the member fills, its own first.
-    pub(crate) fn homes(&self) -> Vec<Home> {
+    pub(crate) fn homes(&self) -> &[Home] {
         match &self.is {
-            Is::Fixed(_) | Is::Own(_) | Is::Block(_) | Is::Artifacts(_) => Vec::new(),
-            Is::Home(home, _) | Is::Alias(home, _) => vec![*home],
-            Is::Input => vec![Home::Input, Home::Prompt, Home::PromptContext],
-            Is::Prompt => vec![Home::Prompt, Home::Input],
-            Is::PromptContext => vec![Home::PromptContext],
-            Is::OutputObject => vec![Home::Outputs, Home::Text],
-            Is::OutputText => vec![Home::Text, Home::Outputs],
-            Is::Summary => vec![Home::Text],
-            Is::Code(_) => vec![Home::Failure, Home::Code],
-            Is::Loose(_, homes) | Is::Made(Made { homes, .. }) => homes.to_vec(),
+            Is::Fixed(_) | Is::Own(_) | Is::Block(_) | Is::Artifacts(_) => &[],
+            Is::Home(home, _) | Is::Alias(home, _) => std::slice::from_ref(home),
+            Is::Input => &[Home::Input, Home::Prompt, Home::PromptContext],
+            Is::Prompt => &[Home::Prompt, Home::Input],
+            Is::PromptContext => &[Home::PromptContext],
+            Is::OutputObject => &[Home::Outputs, Home::Text],
+            Is::OutputText => &[Home::Text, Home::Outputs],
+            Is::Summary => &[Home::Text],
+            Is::Code(_) => &[Home::Failure, Home::Code],
+            Is::Loose(_, homes) | Is::Made(Made { homes, .. }) => homes,
         }
+    }
+
+    /// Whether the member, or one inside it, may hold the time at which it is written, or the id of its message.
+    pub(crate) fn is_stamped(&self) -> bool {
+        let is_filled = match self.need {
+            Need::Required(fill) | Need::Recommended(fill) => matches!(fill, Fill::Now | Fill::MessageId),
+            Need::Optional | Need::Follows(_) => false,
+        };
+        is_filled
+            || match &self.is {
+                Is::Home(_, codec) | Is::Alias(_, codec) => matches!(codec, Codec::Sent | Codec::Own(_)),
+                Is::Block(members) => members.iter().any(Member::is_stamped),
+                Is::Fixed(_)
+                | Is::Own(_)
+                | Is::Loose(..)
+                | Is::Input
+                | Is::Prompt
+                | Is::PromptContext
+                | Is::OutputObject
+                | Is::OutputText
+                | Is::Summary
+                | Is::Artifacts(_)
+                | Is::Code(_)
+                | Is::Made(_) => false,
+            }
     }
 }
 

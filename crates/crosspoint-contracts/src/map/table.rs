@@ -132,8 +132,8 @@ fn push_rows(rows: &mut Vec<Row>, shape: &Shape, members: &[Member], above: &str
                 push_artifact_rows(rows, shape, *form, &pointer);
                 Says::Artifacts
             }
-            _ if shape.loose => Says::LooseHomes(member.homes()),
-            Is::Loose(..) | Is::Alias(..) => Says::LooseHomes(member.homes()),
+            _ if shape.loose => Says::LooseHomes(member.homes().to_vec()),
+            Is::Loose(..) | Is::Alias(..) => Says::LooseHomes(member.homes().to_vec()),
             Is::Home(..)
             | Is::Input
             | Is::Prompt
@@ -142,7 +142,7 @@ fn push_rows(rows: &mut Vec<Row>, shape: &Shape, members: &[Member], above: &str
             | Is::OutputText
             | Is::Summary
             | Is::Code(_)
-            | Is::Made(_) => Says::Homes(member.homes()),
+            | Is::Made(_) => Says::Homes(member.homes().to_vec()),
         };
         rows.push(Row { kind: shape.kind, when: shape.when, part: part(shape), pointer, says });
     }

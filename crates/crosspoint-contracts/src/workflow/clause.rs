@@ -58,47 +58,60 @@ crate::clause::clauses! {
         => "Write elsewhere, or allow it in the workflow's definition.";
     WF_4_9 = "WF-4.9" Error Operation, "rulings":
         "No symbolic link stands on the way to an artifact's path."
-        => "Write to the place the link points to.";
+        => "Write to the place the link points to.",
+        shown_by ["workflow_runs::bad_agents::a_path_through_a_link_fails_the_stage"];
     WF_4_10 = "WF-4.10" Error Operation, "rulings":
         "One bad path refuses the whole output, and nothing is written."
-        => "Mend the path; the agent is asked again.";
+        => "Mend the path; the agent is asked again.",
+        shown_by ["workflow_runs::bad_agents::a_path_that_leaves_the_repository_fails_the_stage"];
     WF_4_11 = "WF-4.11" Error Operation, "rulings":
         "Paths are taken literally: nothing in them is expanded."
         => "Write the path as it should be on disk.";
     WF_5 = "WF-5" Error Operation, "rulings; workflow document, Artifact Structure":
         "`create` of an existing file and `update` of a missing one are conflicts."
-        => "Use create for new files and update for existing ones.";
+        => "Use create for new files and update for existing ones.",
+        shown_by ["workflow_runs::files::a_conflict_is_a_retry_that_names_the_path"];
     WF_5_2 = "WF-5.2" Error Operation, "rulings":
         "Identical content is no change and no conflict."
-        => "Compare before writing.";
+        => "Compare before writing.",
+        shown_by ["workflow_runs::files::identical_content_is_no_conflict"];
     WF_5_3 = "WF-5.3" Error Operation, "rulings":
         "The artifacts of one output are applied all or none, also across a crash, whatever `success` says."
-        => "Stage them, then move them into place.";
+        => "Stage them, then move them into place.",
+        shown_by ["workflow_runs::files::ten_thousand_files_are_written_all_or_none", "workflow_runs::kills::no_kill_of_a_server_or_its_agents_repeats_or_halves_a_stage"];
     WF_5_4 = "WF-5.4" Error Operation, "rulings":
         "A conflict writes nothing and counts as retry, with the path in `prior_context`."
-        => "The agent sees the path and can choose the other operation.";
+        => "The agent sees the path and can choose the other operation.",
+        shown_by ["workflow_runs::files::a_conflict_is_a_retry_that_names_the_path"];
     WF_6 = "WF-6" Error Exchange, "rulings; workflow document, Output Fields":
         "Notes of one agent become the next one's `prior_context`."
-        => "Copy them unchanged.";
+        => "Copy them unchanged.",
+        shown_by ["workflow_runs::routes::stages_run_in_their_order_and_hand_on_their_notes_without_names"];
     WF_6_2 = "WF-6.2" Error Exchange, "rulings; workflow document, Key Design Decisions":
         "Agents never learn the graph: no agent names are added to `prior_context`."
-        => "Pass the notes without saying whose they are.";
+        => "Pass the notes without saying whose they are.",
+        shown_by ["workflow_runs::routes::stages_run_in_their_order_and_hand_on_their_notes_without_names"];
     WF_6_3 = "WF-6.3" Error Operation, "rulings; workflow document, Recommendation Values":
         "Routing, termination and skipping belong to the workflow's definition."
         => "Let agents recommend and the definition decide.",
-        implies ["WF-123"];
+        implies ["WF-123"],
+        shown_by ["workflow_runs::routes::proceed_may_skip_stages_and_end_the_run"];
     WF_7 = "WF-7" Error Exchange, "rulings":
         "`iteration` counts the loops of the workflow: 1 at first, one more for each retry, seen by all stages from there on."
-        => "Add 1 for each retry.";
+        => "Add 1 for each retry.",
+        shown_by ["workflow_runs::routes::a_retry_goes_where_its_route_says_and_counts_for_all_stages"];
     WF_7_2 = "WF-7.2" Error Operation, "rulings":
         "After the stage's limit, three retries by default, retry counts as escalate."
-        => "Set the stage's limit in the definition.";
+        => "Set the stage's limit in the definition.",
+        shown_by ["workflow_runs::people::when_the_retries_are_used_up_a_person_is_asked"];
     WF_7_3 = "WF-7.3" Error Operation, "rulings; workflow document, Recommendation Values":
         "`escalate` parks the workflow as waiting for a person, with summary and notes shown."
-        => "Answer the question to go on.";
+        => "Answer the question to go on.",
+        shown_by ["workflow_runs::people::an_escalation_waits_and_the_answer_reaches_the_stage"];
     WF_7_4 = "WF-7.4" Error Exchange, "rulings":
         "The person's answer enters `task.params.answers` as {question, answer} and `prior_context`, and the stage runs again unless its route says otherwise."
-        => "Read answers from task.params.answers.";
+        => "Read answers from task.params.answers.",
+        shown_by ["workflow_runs::people::an_escalation_waits_and_the_answer_reaches_the_stage"];
     WF_8 = "WF-8" Error Operation, "rulings":
         "An agent is a program (started in the repository root; input envelope on stdin, then its end; output on stdout, exit 0) or an HTTP endpoint."
         => "Write logs to stderr and only the envelope to stdout.";
@@ -111,7 +124,8 @@ crate::clause::clauses! {
         shown_by ["migrate::the_patterns_of_the_contract_are_a_translation", "migrate::members_that_name_files_are_paths", "migrate::the_older_name_of_the_recommendation_is_read", "migrate_law::old_inputs_lose_nothing", "migrate_law::old_outputs_lose_nothing"];
     WF_10 = "WF-10" Error Operation, "rulings":
         "The feature id of a workflow that starts with null is taken from the first artifact path that matches the {feature} of its paths."
-        => "Create a file under the feature's root.";
+        => "Create a file under the feature's root.",
+        shown_by ["workflow_runs::routes::a_feature_is_taken_from_the_files_that_a_stage_writes"];
 
     WF_101 = "WF-101" Error Document, "workflow document, Input Fields":
         "An input has context (with feature_id, workflow, iteration), paths and task (with action, params)."

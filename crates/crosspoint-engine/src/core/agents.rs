@@ -14,6 +14,9 @@ use crate::machine::Event;
 use crate::policy::Policy;
 use crate::queue::{Takes, Turn, is_of_type};
 
+/// The contract of agents that are a part of the orchestrator. They are not shown among the agents.
+pub const INTERNAL: &str = "internal";
+
 /// An agent, as the operator configured it, or as it joined.
 #[derive(Clone, Debug)]
 pub struct Spec {

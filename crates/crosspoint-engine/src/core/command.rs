@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::time::Time;
 
 use super::{AgentCommand, GrantCommand, Grip, Member, Room, Share, Spec, Standing};
@@ -74,6 +75,9 @@ pub struct Submission {
     pub others: Vec<Seq>,
     /// The document, as it came.
     pub document: crosspoint_contracts::content::Block,
+    /// The step that the parent has come to with this stage, by which of its attempts. It is stored with the new job,
+    /// by the same commit.
+    pub step: Option<(u32, Body)>,
 }
 
 /// The reply to a command. It may be sent once the batch is on disk.
@@ -126,6 +130,8 @@ pub enum Rejected {
     NotItsWork,
     /// Agents take this work, but none of the type that the request is addressed to, nor one without a type (MSG-18).
     WrongType,
+    /// The job whose stage this was to be has ended.
+    ParentEnded,
     /// A limit on the number of jobs is reached.
     Full {
         /// Which limit is reached.

@@ -74,6 +74,7 @@ impl Core {
                 | Event::Ask { .. }
                 | Event::Unasked { .. }
                 | Event::Remember { .. }
+                | Event::Step { .. }
                 | Event::Withdrawn { .. }
                 | Event::Start { .. }
                 | Event::Answer { .. }

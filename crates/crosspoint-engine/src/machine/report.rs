@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crosspoint_contracts::clause::Level;
-use crosspoint_contracts::content::Block;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::outcome::{Status, Text};
 use crosspoint_contracts::reply::{Failed, Lost, Progress, Question, Success};
@@ -93,6 +93,18 @@ impl Step {
         }
         self.job.memory = Some(memory);
         self.rewritten = true;
+        self
+    }
+
+    /// Stores a step that the agent has finished. The work has come further, so it is not what crashes the orchestrator
+    /// (ALL-13).
+    pub(super) fn step(mut self, attempt: u32, step: Body, now: Time) -> Step {
+        if !self.is_present(attempt) {
+            return self.late("a step was reported after the outcome");
+        }
+        self.set_heard(now);
+        self.job.cut_short = 0;
+        self.note(What::Step { step }, now);
         self
     }
 

@@ -6,7 +6,6 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::request::{Key, NewJob};
 use crosspoint_contracts::time::Time;
 use tokio::sync::oneshot;
-use uuid::Uuid;
 
 use super::agent_view::AgentView;
 use super::engine::Engine;
@@ -17,9 +16,9 @@ use super::requests::{Denied, Submitted, Unaccepted};
 use super::same_request::Likeness;
 use crate::audit::{Act, Deed};
 use crate::breaker;
-use crate::core::{AgentCommand, Command, Reply};
+use crate::core::{AgentCommand, Command, Reply, Submission};
 use crate::id::JobId;
-use crate::job::{Job, State};
+use crate::job::{Job, Origin, State};
 use crate::machine::{self, Event};
 use crate::policy::Policy;
 use crate::wall_clock;
@@ -91,12 +90,17 @@ impl Acting<'_> {
 
     /// Accepts a request. When it returns, the job is on disk.
     pub async fn submit(self, new: NewJob) -> Result<Submitted, Unaccepted> {
-        self.submit_child(new, None).await
+        self.submit_from(new, None).await
     }
 
-    /// Accepts a request that repeats the job `parent`.
-    async fn submit_child(self, new: NewJob, parent: Option<Uuid>) -> Result<Submitted, Unaccepted> {
-        let mut submission = Arc::new(self.engine.submission(new, parent));
+    /// Accepts a request that comes from another job.
+    pub(super) async fn submit_from(self, new: NewJob, origin: Option<Origin>) -> Result<Submitted, Unaccepted> {
+        let submission = self.engine.submission(new, origin);
+        self.submit_as(submission).await
+    }
+
+    pub(super) async fn submit_as(self, submission: Submission) -> Result<Submitted, Unaccepted> {
+        let mut submission = Arc::new(submission);
         loop {
             let waiting = self.put(Command::Submit(submission.clone()));
             let answer = waiting.map_err(|turned| match turned {
@@ -231,7 +235,7 @@ impl Acting<'_> {
             // The recipient was told the outcome of its request. This is another one, which an operator asked for.
             notify: None,
         };
-        Ok(self.submit_child(new, Some(id.uuid())).await)
+        Ok(self.submit_from(new, Some(Origin::RetryOf(id.uuid()))).await)
     }
 
     /// Stops or resumes giving an agent new work.

@@ -2,9 +2,10 @@
 
 use crosspoint_contracts::time::Time;
 
+use super::attempt::Reached;
 use super::engine::Engine;
 use crate::breaker::Breaker;
-use crate::core::{Agent, Membership, Presence, Spec, Standing};
+use crate::core::{Agent, INTERNAL, Membership, Presence, Spec, Standing};
 
 /// An agent, as it is shown to people.
 #[derive(Clone, Debug)]
@@ -23,12 +24,18 @@ pub struct AgentView {
     pub seen: Option<Presence>,
     /// Since when the agent refuses our token.
     pub token_refused_since: Option<Time>,
+    /// Where the agent is, if it has an address.
+    pub reached: Option<Reached>,
 }
 
 impl Engine {
-    /// Returns all agents, ordered by name.
+    /// Returns all agents that are no part of the orchestrator, ordered by name.
     pub fn agents(&self) -> Vec<AgentView> {
-        self.published().agents(|_| true).into_iter().map(|agent| self.with_token(agent)).collect()
+        self.published()
+            .agents(|agent| *agent.spec.contract != *INTERNAL)
+            .into_iter()
+            .map(|agent| self.with_token(agent))
+            .collect()
     }
 
     /// Returns the agent with this name.
@@ -38,8 +45,8 @@ impl Engine {
 
     /// Adds what only the agent's link knows.
     fn with_token(&self, agent: AgentView) -> AgentView {
-        let link = self.link(&agent.spec.name);
-        AgentView { token_refused_since: link.and_then(|link| link.token_refused_since()), ..agent }
+        let Some(link) = self.link(&agent.spec.name) else { return agent };
+        AgentView { token_refused_since: link.token_refused_since(), reached: link.reached(), ..agent }
     }
 }
 
@@ -54,6 +61,7 @@ impl AgentView {
             joined: *joined,
             seen: *seen,
             token_refused_since: None,
+            reached: None,
         }
     }
 

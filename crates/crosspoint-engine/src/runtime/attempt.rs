@@ -70,6 +70,20 @@ pub trait Link: Send + Sync + 'static {
     fn token_refused_since(&self) -> Option<Time> {
         None
     }
+
+    /// Returns where the agent is, if it has an address.
+    fn reached(&self) -> Option<Reached> {
+        None
+    }
+}
+
+/// Where an agent is, for operators.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reached {
+    /// The address, without secrets.
+    pub address: String,
+    /// Why the last attempt to connect failed; `None` if it did not.
+    pub trouble: Option<String>,
 }
 
 /// What the published state knows of an attempt.
@@ -202,6 +216,12 @@ impl Attempt {
         self.advanced(Progress { percent, step: step.map(|step| Body::of(&step)), ..Progress::default() }).await
     }
 
+    /// Reports what is being done, without waiting for it.
+    pub fn progress_at_once(&self, step: &str) {
+        let progress = Progress { step: Some(Body::of(&step)), ..Progress::default() };
+        self.engine.tell_at_once(self.job.id(), Event::Progress { attempt: self.number, progress });
+    }
+
     /// Reports progress together with the agent's own document about it.
     pub async fn advanced(&self, progress: Progress) -> Result<(), Gone> {
         self.report(Event::Progress { attempt: self.number, progress }).await
@@ -255,19 +275,6 @@ impl Attempt {
         self.engine.published().watch(self.job.id()).is_none_or(|watch| watch.job().outcome().is_some())
     }
 
-    /// Returns the job with this id in this store, whatever became of it. For links that find traces of other jobs
-    /// where they want to work.
-    pub async fn other(&self, id: &str) -> Result<Option<Arc<Job>>, Failed> {
-        let Some(id) = self.engine.job_id(id) else { return Ok(None) };
-        match self.engine.job(id).await {
-            Ok(watch) => Ok(watch.map(|watch| watch.job())),
-            Err(error) => {
-                tracing::error!(job = %id, %error, "a job cannot be read");
-                Err(Failed::of(Failure::Internal, Dispatched::No))
-            }
-        }
-    }
-
     /// Completes when the attempt should end. It does so also beside a future that always has something to do, such as
     /// one that reads an endless stream: otherwise a task that has used up its turn would not learn that the attempt is
     /// over.
@@ -301,7 +308,12 @@ impl Attempt {
         self.engine.published().watch(self.job.id())
     }
 
-    async fn report(&self, event: Event) -> Result<(), Gone> {
+    /// Returns the engine, for links whose work consists of other jobs.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    pub(super) async fn report(&self, event: Event) -> Result<(), Gone> {
         match self.engine.tell(self.job.id(), event).await {
             Some(Answer::Committed { reply: Reply::Job(job), .. })
                 if job.running().is_some_and(|running| running.attempt == self.number) =>
@@ -345,9 +357,7 @@ pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resume
         engine.published().ending.fetch_add(1, Ordering::Relaxed);
         let is_withdrawn = handle.withdrawn.load(Ordering::Relaxed);
         let reports = !handle.stop.is_cancelled() || (result.is_ok() && !is_withdrawn);
-        if reports && !is_withdrawn {
-            engine.note_judgement(&job, &result).await;
-        }
+        let result = if reports && !is_withdrawn { engine.judged(&job, result).await } else { result };
         let is_known = match (reports, is_withdrawn) {
             (false, _) => true,
             (true, true) => engine.withdraw(job.id(), number).await,

@@ -252,6 +252,7 @@ fn replacement(command: &Command) -> Option<Command> {
         Event::Finish { attempt, result: Ok(_) }
         | Event::Output { attempt, .. }
         | Event::Ask { attempt, .. }
+        | Event::Step { attempt, .. }
         | Event::Remember { attempt, .. } => Some(failed(*attempt)),
         Event::Finish { result: Err(_), .. }
         | Event::Heard { .. }
@@ -301,6 +302,7 @@ fn is_report(command: &Command) -> bool {
             | Event::Ask { .. }
             | Event::Unasked { .. }
             | Event::Remember { .. }
+            | Event::Step { .. }
             | Event::Finish { .. }
             | Event::Withdrawn { .. }
             | Event::Clock

@@ -1,7 +1,8 @@
 //! A look at results before they are committed.
 //!
-//! The engine does not look into outputs. Who starts it may hand in a judge that does: what the judge finds is recorded
-//! beside the job, before its outcome, and the outcome stands.
+//! The engine does not look into outputs. The program that starts it may hand in a judge that does. What the judge
+//! finds is recorded beside the job, before its outcome. The outcome stands, unless the judge says that the result must
+//! not count: then the job fails in its place.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -18,41 +19,49 @@ use crate::id::JobId;
 use crate::job::Job;
 use crate::machine::Event;
 
-/// Looks at results, and says which rule they break.
+/// Looks at results.
 pub trait Judge: Send + Sync + 'static {
-    /// Whether results of this work are looked at.
-    fn judges(&self, work: &str) -> bool;
+    /// Whether results of this job are looked at.
+    fn judges(&self, job: &Job) -> bool;
 
-    /// Returns the rule that a result of this work breaks, without content.
+    /// Looks at a result of this job.
     fn judge<'a>(
         &'a self,
-        work: &'a str,
-        success: &'a Success,
-    ) -> Pin<Box<dyn Future<Output = Option<Violation>> + Send + 'a>>;
+        job: &'a Job,
+        result: &'a Result<Success, Failed>,
+    ) -> Pin<Box<dyn Future<Output = Judgement> + Send + 'a>>;
+}
+
+/// What a judge found.
+#[derive(Default)]
+pub struct Judgement {
+    /// The rules that the result breaks, without content.
+    pub violations: Vec<Violation>,
+    /// The failure that takes the place of the result, if the result must not count.
+    pub instead: Option<Failed>,
 }
 
 impl Engine {
-    /// Whether results of this work are looked at.
-    pub(super) fn is_judged(&self, work: &str) -> bool {
-        self.judge().is_some_and(|judge| judge.judges(work))
+    /// Whether results of this job are looked at.
+    pub(super) fn is_judged(&self, job: &Job) -> bool {
+        self.judge().is_some_and(|judge| judge.judges(job))
     }
 
-    /// Notes what is wrong with a result. It is on disk before whatever is reported next.
-    pub(super) async fn note_judgement(&self, job: &Job, result: &Result<Success, Failed>) {
-        let (Some(judge), Ok(success)) = (self.judge(), result) else { return };
-        let work = &*job.request.work;
-        if !judge.judges(work) {
-            return;
-        }
+    /// Returns the result that counts, and notes what is wrong with the one that was given. That is on disk before
+    /// whatever is reported next.
+    pub(super) async fn judged(&self, job: &Job, result: Result<Success, Failed>) -> Result<Success, Failed> {
+        let Some(judge) = self.judge().filter(|judge| judge.judges(job)) else { return result };
         // A judge that panics has found nothing: the result must not be lost with it.
-        let judged = AssertUnwindSafe(judge.judge(work, success)).catch_unwind().await;
-        if let Some(violation) = judged.ok().flatten() {
+        let judged = AssertUnwindSafe(judge.judge(job, &result)).catch_unwind().await;
+        let Judgement { violations, instead } = judged.unwrap_or_default();
+        for violation in violations {
             self.note(job.id(), violation);
         }
+        instead.map_or(result, Err)
     }
 
     /// The same for what an agent that joined reports, as far as it has the attempts that it reports about.
-    pub(super) async fn note_judgements(&self, agent: &Arc<str>, reports: &[(JobId, Grip, Event)]) {
+    pub(super) async fn judged_reports(&self, agent: &Arc<str>, reports: &mut [(JobId, Grip, Event)]) {
         if self.judge().is_none() {
             return;
         }
@@ -60,8 +69,8 @@ impl Engine {
             let Event::Finish { attempt, result } = event else { continue };
             let Some(job) = self.published().watch(*id).map(|watch| watch.job()) else { continue };
             let is_present = job.running().is_some_and(|running| running.attempt == *attempt);
-            if is_present && job.agent.as_ref() == Some(agent) {
-                self.note_judgement(&job, result).await;
+            if is_present && job.agent.as_ref() == Some(agent) && self.is_judged(&job) {
+                *result = self.judged(&job, result.clone()).await;
             }
         }
     }

@@ -36,7 +36,7 @@ pub(super) fn transitions(batch: &Batch) {
                     let ms = outcome.at.since(request.accepted_at).as_millis();
                     tracing::info!(job = %id, attempts = job.attempts, duration_ms = ms, failure, "{}", outcome.status.name());
                 }
-                What::Accepted | What::Progress(_) | What::Output { .. } => {}
+                What::Accepted | What::Progress(_) | What::Output { .. } | What::Step { .. } => {}
             }
         }
     }

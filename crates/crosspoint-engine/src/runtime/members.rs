@@ -102,8 +102,8 @@ impl Engine {
 
     /// Passes on what an agent reports about several jobs. When it returns, all reports are on disk. `None` says that
     /// the orchestrator is about to end or cannot write, and that it is unknown which reports were taken.
-    pub async fn report(&self, agent: &Arc<str>, reports: Vec<(JobId, Grip, Event)>) -> Option<Vec<Heard>> {
-        self.note_judgements(agent, &reports).await;
+    pub async fn report(&self, agent: &Arc<str>, mut reports: Vec<(JobId, Grip, Event)>) -> Option<Vec<Heard>> {
+        self.judged_reports(agent, &mut reports).await;
         let about: Vec<About> = reports.iter().map(|(id, _, event)| About::of(*id, event)).collect();
         let command = |(id, grip, event)| Command::Report { agent: agent.clone(), grip, id, event };
         let answers = self.inbox().put_reports(reports.into_iter().map(command)).ok()?;

@@ -181,7 +181,8 @@ impl Counted {
                 | What::Progress(_)
                 | What::Output { .. }
                 | What::Asked { .. }
-                | What::Answered { .. } => {}
+                | What::Answered { .. }
+                | What::Step { .. } => {}
             }
         }
     }

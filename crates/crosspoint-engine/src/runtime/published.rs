@@ -170,8 +170,10 @@ impl Published {
                         known.map_or_else(Default::default, |known| (known.standing, known.running, known.waiting));
                     let presence = Presence::Away { since: member.left_at.unwrap_or_default() };
                     let joined = Some(Membership { lease: member.lease, presence });
-                    let (spec, seen, token_refused_since) = (member.spec.clone(), None, None);
-                    let view = AgentView { spec, standing, running, waiting, joined, seen, token_refused_since };
+                    let (spec, seen) = (member.spec.clone(), None);
+                    let (token_refused_since, reached) = (None, None);
+                    let view =
+                        AgentView { spec, standing, running, waiting, joined, seen, token_refused_since, reached };
                     agents.insert(name.clone(), view);
                 }
             }

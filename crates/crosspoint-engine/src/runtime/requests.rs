@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crosspoint_contracts::request::{Door, Key, NewJob};
 use crosspoint_contracts::time::Time;
-use uuid::Uuid;
 
 use super::engine::Engine;
 use super::inbox::Answer;
@@ -13,7 +12,7 @@ use super::same_request::Likeness;
 use crate::core::{Command, Rejected, Reply, Submission};
 use crate::event::Violation;
 use crate::id::{Ids, JobId, Seq};
-use crate::job::{Job, Request};
+use crate::job::{Job, Origin, Request};
 use crate::keys::Hashes;
 use crate::machine::{self, Event, Refused};
 use crate::policy::Policy;
@@ -90,7 +89,7 @@ impl Engine {
         Ok(false)
     }
 
-    pub(super) fn submission(&self, new: NewJob, parent: Option<Uuid>) -> Submission {
+    pub(super) fn submission(&self, new: NewJob, origin: Option<Origin>) -> Submission {
         let request_id = new.request_id.unwrap_or_default();
         let nameless = request_id.is_empty();
         let key = if nameless && new.key == Key::RequestId { Key::None } else { new.key };
@@ -103,7 +102,7 @@ impl Engine {
         let request = Request {
             // The core gives it its id.
             id: JobId::new(Seq(0), Time::default(), 0),
-            parent,
+            origin,
             door: new.door,
             caller: new.caller,
             request_id,
@@ -119,7 +118,7 @@ impl Engine {
             notify: new.notify,
             input: offset(new.input.start)..offset(new.input.end),
         };
-        Submission { request, nameless, hashes, others: Vec::new(), document: new.document }
+        Submission { request, nameless, hashes, others: Vec::new(), document: new.document, step: None }
     }
 
     /// Finds the job that a caller knows by this id of its own, to look at or to wait for.

@@ -53,10 +53,10 @@ fn same_key(a: &Request, b: &Request) -> bool {
     a.caller == b.caller && (same_key || same_task)
 }
 
-/// Whether two requests are for the same work. A retry of another job is another request, even if its input is the
-/// same.
+/// Whether two requests are for the same work. A retry or a stage of another job is another request, even if its input
+/// is the same.
 fn same_origin(a: &Request, b: &Request) -> bool {
-    a.work == b.work && a.parent == b.parent
+    a.work == b.work && a.origin == b.origin
 }
 
 fn same_value(a: &[u8], b: &[u8]) -> bool {

@@ -7,7 +7,7 @@ use crosspoint_contracts::time::Time;
 use super::agent_view::AgentView;
 use super::engine::Engine;
 use crate::breaker::Breaker;
-use crate::job::{Job, State};
+use crate::job::{Job, Origin, State};
 use crate::queue::is_of_type;
 
 /// How long an agent gives no sign of life before it is shown as silent.
@@ -72,6 +72,12 @@ impl Engine {
             State::Running(running) => {
                 if crate::wall_clock::now().since(running.heard_at) < SILENT_AFTER {
                     return None;
+                }
+                if let Some(stage) = self.stage_of(job).map(|stage| stage.job()) {
+                    // The job moves as its stage does.
+                    let Stuck { reason, since } = self.stuck(&stage, ahead)?;
+                    let name = stage.request.origin.as_ref().and_then(Origin::stage).unwrap_or_default();
+                    return Some(Stuck { reason: format!("stage {name}: {reason}"), since });
                 }
                 let agent = job.agent.as_deref().unwrap_or_default();
                 (format!("agent {agent} has been silent since {}", running.heard_at), running.heard_at)

@@ -23,6 +23,7 @@ pub(super) struct EventColumns {
 /// The kinds of events that are looked for.
 pub(super) const STARTED: i64 = 1;
 pub(super) const PROGRESS: i64 = 2;
+pub(super) const STEP: i64 = 9;
 
 /// Returns the columns of an event. The numbers of the kinds are in stores that exist: their meaning never changes.
 pub(super) fn event_columns(what: &What) -> EventColumns {
@@ -44,6 +45,7 @@ pub(super) fn event_columns(what: &What) -> EventColumns {
         }
         What::Interrupted { attempt } => columns(7, *attempt, 0, None),
         What::Ended(_) => columns(8, 0, 0, None),
+        What::Step { step } => columns(STEP, 0, 0, Some(step.bytes().clone())),
     }
 }
 
@@ -61,6 +63,7 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Entry> {
         5 => What::Answered { answer: Body::trusted(body) },
         6 => What::Retrying { attempt: number, failure: failure(Some(&text())), until: Time(place) },
         7 => What::Interrupted { attempt: number },
+        STEP => What::Step { step: Body::trusted(body) },
         0 => What::Accepted,
         unknown => return Err(rusqlite::Error::IntegralValueOutOfRange(2, unknown)),
     };

@@ -34,12 +34,15 @@ fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
         ""
     };
     let memory = if version < schema::IN_PARTS { ", NULL AS memory" } else { "" };
-    if version < schema::WITH_OWED {
-        let owed = ", NULL AS addressed, NULL AS echo, NULL AS notify, 0 AS stays";
+    let owed =
+        if version < schema::WITH_OWED { ", NULL AS addressed, NULL AS echo, NULL AS notify, 0 AS stays" } else { "" };
+    if version < schema::WITH_STAGES {
         connection.execute_batch(&format!(
-            "CREATE TEMP VIEW job AS SELECT *{trace}{skew}{memory}{owed} FROM main.job;
-            CREATE TEMP VIEW owed AS SELECT NULL AS job, NULL AS recipient WHERE 0;"
+            "CREATE TEMP VIEW job AS SELECT *{trace}{skew}{memory}{owed}, NULL AS stage FROM main.job;"
         ))?;
+    }
+    if version < schema::WITH_OWED {
+        connection.execute_batch("CREATE TEMP VIEW owed AS SELECT NULL AS job, NULL AS recipient WHERE 0;")?;
         if has_table(&connection, "member")? {
             let registered = ", NULL AS agent_type, 0 AS concurrency, NULL AS registration";
             connection.execute_batch(&format!("CREATE TEMP VIEW member AS SELECT *{registered} FROM main.member;"))?;

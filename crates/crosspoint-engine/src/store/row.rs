@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::breaker::Breaker;
 use crate::core::Standing;
 use crate::id::{JobId, Seq};
-use crate::job::{Answered, Ending, Job, Phase, Request, Running, State};
+use crate::job::{Answered, Ending, Job, Origin, Phase, Request, Running, State};
 use crate::keys::Hashes;
 
 /// The first state that is an end; all later ones are ends too.
@@ -28,7 +28,7 @@ pub(super) const FIRST_END: i64 = Phase::Completed as i64;
 pub(super) const JOB_COLUMNS: &str = "id, state, caller, door, request_id, key, work, pinned, parent, priority, limits, \
     accepted_at, input_start, input_end, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked, \
     question, percent, step, output_bytes, answers, events, hash IS NULL, trace, skew, cut_short, had, memory, \
-    (SELECT at FROM aside WHERE aside.job = job.seq), stays, addressed, echo, notify";
+    (SELECT at FROM aside WHERE aside.job = job.seq), stays, addressed, echo, notify, stage";
 
 pub(super) fn insert_job(
     transaction: &Transaction<'_>,
@@ -41,9 +41,9 @@ pub(super) fn insert_job(
         "INSERT INTO job(seq, state, updated_at, agent, attempts, retries, begun, started_at, waited, until, after, asked,
             question, percent, step, output_bytes, answers, events, head, epoch, skew, cut_short, had, memory, stays,
             id, hash, caller, door, request_id, key, work, pinned, parent, priority, limits, accepted_at, input_start, input_end,
-            trace, alias, addressed, echo, notify, owner)
+            trace, alias, addressed, echo, notify, stage, owner)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24,
-            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, 0)",
+            ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41, ?42, ?43, ?44, ?45, 0)",
     )?;
     bind_changing(&mut insert, job, Some(head), epoch)?;
     bind_lasting(&mut insert, &job.request, hashes)?;
@@ -124,7 +124,7 @@ fn bind_changing(statement: &mut Statement<'_>, job: &Job, head: Option<i64>, ep
     statement.raw_bind_parameter(25, job.stays)
 }
 
-/// Binds parameters 26 to 44: the request, which is written once.
+/// Binds parameters 26 to 45: the request, which is written once.
 fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hashes: Hashes) -> rusqlite::Result<()> {
     let key = match &request.key {
         Key::Other(key) => Some(&**key),
@@ -138,7 +138,7 @@ fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hashes: Hashes
     statement.raw_bind_parameter(31, key)?;
     statement.raw_bind_parameter(32, &*request.work)?;
     statement.raw_bind_parameter(33, request.pinned.as_deref())?;
-    statement.raw_bind_parameter(34, request.parent.as_ref().map(Uuid::as_bytes))?;
+    statement.raw_bind_parameter(34, request.origin.as_ref().map(|origin| origin.job().into_bytes()))?;
     statement.raw_bind_parameter(35, request.priority as i64)?;
     statement.raw_bind_parameter(36, limits_text(&request.limits))?;
     statement.raw_bind_parameter(37, request.accepted_at.0)?;
@@ -148,7 +148,8 @@ fn bind_lasting(statement: &mut Statement<'_>, request: &Request, hashes: Hashes
     statement.raw_bind_parameter(41, hashes.alias.map(|hash| hash.0.cast_signed()))?;
     statement.raw_bind_parameter(42, request.addressed.as_deref())?;
     statement.raw_bind_parameter(43, request.echo.as_deref())?;
-    statement.raw_bind_parameter(44, request.notify.as_deref())
+    statement.raw_bind_parameter(44, request.notify.as_deref())?;
+    statement.raw_bind_parameter(45, request.origin.as_ref().and_then(Origin::stage))
 }
 
 /// The columns that depend on the state.
@@ -252,7 +253,7 @@ fn request(row: &Row<'_>, seq: Seq) -> rusqlite::Result<Request> {
     };
     Ok(Request {
         id: JobId::of_row(seq, Uuid::from_bytes(row.get(0)?)),
-        parent: row.get::<_, Option<[u8; 16]>>(8)?.map(Uuid::from_bytes),
+        origin: origin(row)?,
         door: Door::from_name(row.get_ref(3)?.as_str()?).unwrap_or(Door::Native),
         caller: row.get(2)?,
         request_id: row.get(4)?,
@@ -268,6 +269,15 @@ fn request(row: &Row<'_>, seq: Seq) -> rusqlite::Result<Request> {
         accepted_at: Time(row.get(11)?),
         input: Range { start: row.get(12)?, end: row.get(13)? },
     })
+}
+
+/// A job that came from another one and is no stage of it repeats it.
+fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Origin>> {
+    let Some(other) = row.get::<_, Option<[u8; 16]>>(8)?.map(Uuid::from_bytes) else { return Ok(None) };
+    Ok(Some(match row.get::<_, Option<Box<str>>>(41)? {
+        None => Origin::RetryOf(other),
+        Some(stage) => Origin::ChildOf { parent: other, stage },
+    }))
 }
 
 fn body(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<Body>> {

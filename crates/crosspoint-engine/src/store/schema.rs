@@ -16,7 +16,7 @@ const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// The steps. Each is taken once, in order, and must never be changed afterwards, because existing stores have taken
 /// it.
-const STEPS: [&str; 14] = [
+const STEPS: [&str; 15] = [
     // 1: jobs, the documents they came as, their events, their outcomes, and the state of agents. Rows have an owner
     // and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -107,6 +107,8 @@ const STEPS: [&str; 14] = [
     CREATE INDEX job_of_caller ON job(caller, seq) WHERE caller <> '';",
     // 14: ids hide the numbers of jobs. The time of the last id that does not is the first six bytes of the greatest.
     "INSERT INTO meta(name, value) SELECT 'plain_ids_until', substr(max(id), 1, 6) FROM job HAVING count(*) > 0;",
+    // 15: the name of the stage, of jobs that are stages of their parents. All others that have a parent repeat it.
+    "ALTER TABLE job ADD COLUMN stage TEXT;",
 ];
 
 /// The first schema in which jobs have a trace and an alias.
@@ -129,6 +131,9 @@ pub(super) const WITH_OWED: i64 = 11;
 
 /// The first schema in which an outcome may say that a part of its text never came.
 pub(super) const WITH_WHOLE_BYTES: i64 = 12;
+
+/// The first schema in which jobs may be stages of other jobs.
+pub(super) const WITH_STAGES: i64 = 15;
 
 /// The schema of this version.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

@@ -6,7 +6,7 @@ use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::request::{Backoff, NewJob, Schedule};
 use crosspoint_engine::breaker::Breaker;
 use crosspoint_engine::core::Mode;
-use crosspoint_engine::job::Phase;
+use crosspoint_engine::job::{Origin, Phase};
 use crosspoint_engine::machine::Refused;
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::runtime::{Ahead, Attempt, Config, Denied, Engine, Submitted};
@@ -236,7 +236,7 @@ async fn what_has_ended_cannot_be_cancelled_and_what_waits_can() {
     engine.drain("echo", false).await.expect("there is such an agent");
     let again = engine.retry(job.id(), Some("again".into())).await.expect("it has ended");
     let Ok(Submitted::New(watch)) = again else { panic!("it is a new job") };
-    assert_eq!(watch.job().request.parent, Some(job.id().uuid()));
+    assert_eq!(watch.job().request.origin, Some(Origin::RetryOf(job.id().uuid())));
     assert_eq!(ended(&watch).await.phase(), Phase::Completed);
     let twice = engine.retry(job.id(), Some("again".into())).await.expect("it has ended");
     let Ok(Submitted::Repeat(same)) = twice else { panic!("it is the same job") };

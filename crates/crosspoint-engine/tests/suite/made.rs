@@ -42,7 +42,7 @@ pub(crate) const POLICY: Policy = Policy {
 pub(crate) fn request(seq: u64, work: &str) -> Request {
     Request {
         id: JobId::new(Seq(seq), T0, seq),
-        parent: None,
+        origin: None,
         door: Door::Native,
         caller: "".into(),
         request_id: format!("r{seq}").into(),
@@ -137,6 +137,7 @@ fn told(what: &What) -> String {
         What::Output { attempt, offset, block } => format!("{name}({attempt}, {offset}+{})", block.0.len()),
         What::Asked { question } => format!("{name}({})", question.json().get()),
         What::Answered { answer } => format!("{name}({})", answer.get()),
+        What::Step { step } => format!("{name}({})", step.get()),
         What::Retrying { attempt, failure, until } => {
             format!("{name}({attempt}, {failure}, {:.1} s)", until.since(T0).as_secs_f64())
         }

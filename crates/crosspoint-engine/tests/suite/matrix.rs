@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crosspoint_contracts::content::Block;
+use crosspoint_contracts::content::{Block, Body};
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{self, Breaker, Health, Mark};
@@ -98,7 +98,14 @@ fn reports() -> Vec<Case> {
         case("Remember too much", remember(2, MEMORY_BYTES_MAX + 1)),
         case("Remember, attempt given up", remember(1, 5)),
         case("Remember, attempt never made", remember(3, 5)),
+        case("Step, present attempt", stepped(2)),
+        case("Step, attempt given up", stepped(1)),
+        case("Step, attempt never made", stepped(3)),
     ]
+}
+
+fn stepped(attempt: u32) -> Event {
+    Event::Step { attempt, step: Body::of(&"one") }
 }
 
 fn remember(attempt: u32, bytes: usize) -> Event {
@@ -192,6 +199,7 @@ fn kind(event: &Event) -> usize {
         Event::Unasked { .. } => 11,
         Event::Release => 12,
         Event::Remember { .. } => 13,
+        Event::Step { .. } => 14,
     }
 }
 
@@ -252,7 +260,7 @@ fn row(table: &mut String, name: &str, mut before: Job, case: &Case) {
 fn every_event_in_every_phase() {
     let cases: Vec<Case> = [reports(), results(), wishes_and_clocks()].into_iter().flatten().collect();
     let kinds: BTreeSet<usize> = cases.iter().map(|case| kind(&case.event)).collect();
-    assert_eq!(kinds, (0..14).collect(), "the table has a case of every event");
+    assert_eq!(kinds, (0..15).collect(), "the table has a case of every event");
     let mut table = String::new();
     for case in &cases {
         let _ = writeln!(table, "{}, at {} s", case.name, case.millis as f64 / 1_000.0);

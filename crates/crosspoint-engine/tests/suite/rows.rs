@@ -32,7 +32,7 @@ pub(crate) fn id(seq: u64) -> JobId {
 pub(crate) fn request(seq: u64) -> Request {
     Request {
         id: id(seq),
-        parent: None,
+        origin: None,
         door: Door::Native,
         caller: "".into(),
         request_id: format!("r{seq}").into(),
@@ -61,7 +61,8 @@ pub(crate) fn hash(job: &Job) -> Option<Hash> {
 /// What is written of a new job. Only the core can make one, so the core is given the request and its job is then
 /// replaced.
 pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
-    let request = Request::clone(&job.request);
+    // No other job is there that it could be a stage of.
+    let request = Request { origin: None, ..Request::clone(&job.request) };
     let name = request.pinned.clone().unwrap_or_else(|| "a".into());
     let contract = "builtin".into();
     let spec = Spec {
@@ -101,6 +102,7 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
         hashes: Hashes { key: hash, alias: None },
         others: Vec::new(),
         document,
+        step: None,
     };
     let mut batch = Batch::default();
     core.apply(&Command::Submit(Arc::new(submission)), NOW, &mut batch);
@@ -177,6 +179,7 @@ pub(crate) fn whole_entry(entry: &Entry) -> String {
         What::Output { block, .. } => String::from_utf8_lossy(&block.0).into_owned(),
         What::Asked { question } => body(question.json()),
         What::Answered { answer } => body(answer),
+        What::Step { step } => body(step),
         What::Ended(ending) => outcome_shown(ending).to_string(),
         What::Accepted | What::Started { .. } | What::Retrying { .. } | What::Interrupted { .. } => String::new(),
     };

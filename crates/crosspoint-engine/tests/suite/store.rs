@@ -16,7 +16,7 @@ use crosspoint_engine::breaker::Breaker;
 use crosspoint_engine::core::{Batch, Standing};
 use crosspoint_engine::event::{Entry, Violation, What};
 use crosspoint_engine::id::{JobId, SEQ_MAX, Seq};
-use crosspoint_engine::job::{Answered, Ending, Job, Request, Running, State};
+use crosspoint_engine::job::{Answered, Ending, Job, Origin, Request, Running, State};
 use crosspoint_engine::store::{Fault, Filter, Readers, Store};
 
 use crate::rows::{self, DOCUMENT, NOW, batch, end, fresh, note, stepped, whole, whole_entry};
@@ -45,7 +45,10 @@ pub(crate) fn full(seq: u64, state: State) -> Job {
     };
     let keys = [Key::None, Key::RequestId, Key::Other(HARD.into()), Key::Other("".into())];
     let request = Request {
-        parent: Some(rows::id(seq + 100).uuid()),
+        origin: Some(match variety % 3 {
+            0 => Origin::RetryOf(rows::id(seq + 100).uuid()),
+            _ => Origin::ChildOf { parent: rows::id(seq + 100).uuid(), stage: HARD.into() },
+        }),
         door: Door::all().nth(variety % (1 + Contract::ALL.len())).expect("there are so many"),
         caller: hard.clone(),
         request_id: format!("{HARD}{seq}").into(),

@@ -28,6 +28,7 @@ fn happenings() -> Vec<What> {
         What::Output { attempt: 1, offset: 4 << 30, block: block(b"") },
         What::Asked { question: Question::read(body(r#"{"prompt":"?"}"#)) },
         What::Answered { answer: body(" [1,\n2] ") },
+        What::Step { step: body(" {\"step\":\n2} ") },
         What::Retrying { attempt: 1, failure: Failure::Unavailable, until: Time(NOW.0 + 1) },
         What::Interrupted { attempt: 2 },
     ]
@@ -86,5 +87,5 @@ fn events_of_two_openings_are_one_chain() {
         store.commit(&batch([written])).expect("it commits");
     }
     let (_store, readers) = open(&scratch);
-    assert!(events(&readers, Seq(1), 1).iter().map(|entry| entry.n).eq(2..=51));
+    assert!(events(&readers, Seq(1), 1).iter().map(|entry| entry.n).eq(2..=56));
 }

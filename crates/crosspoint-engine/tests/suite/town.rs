@@ -64,6 +64,7 @@ pub(crate) fn submission(request: Request, hash: Option<u64>) -> Submission {
         hashes: Hashes { key: hash.map(Hash), alias: None },
         others: Vec::new(),
         document,
+        step: None,
     }
 }
 

@@ -8,6 +8,7 @@ use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::{Tape, Type, Value};
 use crosspoint_contracts::outcome::{Outcome, Status, Text};
 use crosspoint_contracts::printed::Partial;
+use crosspoint_contracts::translate::has_member;
 
 /// Puts an outcome without an agent's document, for a caller of this contract.
 pub(super) fn put<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: Contract) {
@@ -22,6 +23,7 @@ pub(super) fn put<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: C
             }
             if let Some(details) = &reason.details {
                 canonical.put(Home::Details, Json::new(details.get()));
+                put_exit_code(canonical, details.get(), to);
             }
             if outcome.outputs.is_some() || outcome.text.is_some() {
                 put_outputs(canonical, outcome, to);
@@ -34,6 +36,18 @@ pub(super) fn put<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: C
         canonical.artifacts = Some(artifacts);
     }
     put_usage(canonical, outcome);
+}
+
+/// Puts the exit code of a program, where the contract has a place for it.
+fn put_exit_code(canonical: &mut Canonical<'_>, details: &str, to: Contract) {
+    if !has_member(canonical, to, Home::ExitCode) {
+        return;
+    }
+    let tape = Tape::scan(details.as_bytes()).ok();
+    let code = tape.as_ref().and_then(Tape::root).and_then(|root| root.get("exit_code")).and_then(Value::integer);
+    if let Some(code) = code.filter(|code| *code > 0) {
+        canonical.put(Home::ExitCode, Json::new(code.to_string()));
+    }
 }
 
 /// ALL-8: an object stays an object, a text stays a text, and any other value is put into an object. The output of a
@@ -50,6 +64,8 @@ fn put_outputs<'o>(canonical: &mut Canonical<'o>, outcome: &'o Outcome, to: Cont
     });
     let is_within = matches!(outcome.text, Some(Text::Within(_)));
     match outputs.as_bytes().first() {
+        // A failure that comes with a text, and with no outputs.
+        Some(_) if outcome.outputs.is_none() && text.is_some() => {}
         Some(b'{') if is_within && to.exchange().gives_text => {}
         Some(b'{') => drop(canonical.put(Home::Outputs, Json::new(outputs))),
         Some(b'"') => {}

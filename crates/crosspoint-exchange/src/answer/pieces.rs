@@ -6,14 +6,14 @@
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::content::Json;
 use crosspoint_contracts::exchange::Holds;
-use crosspoint_contracts::job::{Canonical, Home, State as JobState};
+use crosspoint_contracts::job::{Canonical, Home};
 use crosspoint_contracts::json::{Levels, Tape, quoted};
 
 use super::{Beside, Writing};
 use crate::snapshot::{Snapshot, State};
 
-/// What the step is called whose output the blocks are.
-const STEP: &str = "output";
+/// What the step is called whose output the blocks are. It says nothing of how far the work is.
+pub const STEP: &str = "output";
 
 /// The documents that tell a job with a long text, in order: one for each block, and then the response.
 pub struct Pieces<'p> {
@@ -67,12 +67,13 @@ impl Iterator for Pieces<'_> {
         self.at += bytes;
         self.number += 1;
         let part = format!("piece {}", self.number);
-        Some(written(&self.job, self.to, self.beside, Block { part, percent: "100".to_owned(), place, text: block }))
+        let job = Snapshot { state: State::Running, ..self.job };
+        Some(written(&job, self.to, self.beside, Block { part, percent: "100".to_owned(), place, text: block }))
     }
 }
 
-/// Returns the document with a part of the text of a job that still runs: the bytes from `start` on. `None` in a
-/// contract that has no such documents.
+/// Returns the document with a part of the text of a job that still runs, or that asks a person: the bytes from `start`
+/// on. `None` in a contract that has no such documents.
 pub fn block(job: &Snapshot<'_>, to: Contract, beside: &Beside, start: usize, text: &str) -> Option<String> {
     let how = to.exchange().pieces.as_ref()?;
     let place = (how.place)(start..start + text.len());
@@ -90,9 +91,11 @@ struct Block<'b> {
 }
 
 fn written(job: &Snapshot<'_>, to: Contract, beside: &Beside, block: Block<'_>) -> String {
-    let job = Snapshot { state: State::Running, ..*job };
-    let writing = Writing { part: block.part.into(), ..Writing::of(&job, to, beside) };
-    let mut canonical = Canonical::made(to.exchange().response, Some(JobState::Running));
+    let writing = Writing { part: block.part.into(), ..Writing::of(job, to, beside) };
+    let mut canonical = Canonical::made(to.exchange().response, Some(job.state.contract_state()));
+    if let State::Waiting { question, .. } = job.state {
+        canonical.place(to, to.exchange().question, Json::new(question.for_callers()));
+    }
     canonical.put(Home::Percent, Json::new(block.percent));
     canonical.put(Home::StepNumber, Json::new("1"));
     canonical.put(Home::Step, Json::string(STEP));

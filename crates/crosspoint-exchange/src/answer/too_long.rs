@@ -72,7 +72,7 @@ mod tests {
             agent: Some("a"),
             agent_type: None,
             echo: None,
-            state: State::Ended(Ended { at: Time::default(), outcome, is_unjudged: false }),
+            state: State::Ended(Ended { at: Time::default(), outcome, is_unjudged: false, is_kept: true }),
             progress: None,
             began: None,
             progress_at: Time::default(),

@@ -44,7 +44,7 @@ impl Refusal {
     }
 
     /// The request is meant for another server, or comes from a page that may not send it.
-    pub fn foreign(message: &'static str, hint: &'static str) -> Refusal {
+    pub fn foreign(message: &'static str, hint: impl Into<Text>) -> Refusal {
         let (situation, failure) = (Situation::Foreign, Failure::Unauthenticated);
         Refusal::new(situation, failure, Repeat::Never, message.into(), hint.into()).over(Limit::Foreign)
     }

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
-use crosspoint_contracts::outcome::Outcome;
-use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
+use crosspoint_contracts::outcome::{Outcome, Text};
+use crosspoint_contracts::reply::{Failed, Given, Progress, Question, Success};
 use crosspoint_contracts::request::NewJob;
 use crosspoint_contracts::time::Time;
 use crosspoint_contracts::{Contract, Kind};
@@ -21,7 +21,7 @@ fn job() -> NewJob {
 }
 
 fn ended(outcome: &Outcome) -> State<'_> {
-    State::Ended(Ended { at: Time(NOW.0 + 2_100_000), outcome, is_unjudged: false })
+    State::Ended(Ended { at: Time(NOW.0 + 2_100_000), outcome, is_unjudged: false, is_kept: true })
 }
 
 /// What a message agent says at the end, with the ids that it was given and some of its own.
@@ -299,5 +299,39 @@ fn an_answer_has_a_time_in_utc() {
         let told = told(&snapshot(&new, ended(&outcome)), Kind::WorkResult);
         assert_eq!(told["timestamp"], written, "{told}");
         assert_eq!(told["x_custom_fields"]["x_crosspoint"]["reported_at"], carried, "{told}");
+    }
+}
+
+/// What failed work printed stands beside the words of its failure, and takes nothing away from them.
+#[test]
+fn a_failure_after_output_keeps_its_words_in_every_contract() {
+    let new = job();
+    let given = Given { text: Some(Text::Beside(Body::of(&"looked\n"))), ..Given::default() };
+    let failed = Failed::said(Failure::AgentFailed, Dispatched::Yes, "There is no place left.").coded("NO_PLACE");
+    let told_of = Outcome::failed(Failed { given: given.if_any(), ..failed }, Repeat::Never);
+    let own = told(&snapshot(&new, ended(&told_of)), Kind::WorkResult);
+    let carried = &own["x_custom_fields"]["x_crosspoint"];
+    assert_eq!((&own["payload"]["output"], &carried["text"]), (&json!("There is no place left."), &json!("looked\n")));
+    assert_eq!(carried["outputs"], Value::Null, "nothing was given: {own}");
+    // Agents of an earlier version say this of nothing.
+    let mut earlier = own.clone();
+    earlier["x_custom_fields"]["x_crosspoint"]["outputs"] = json!({"output": null});
+    for document in [own, earlier] {
+        let heard = outcome(Kind::WorkResult, &document);
+        let result = told(&snapshot(&new, ended(&heard)), Kind::WorkResult);
+        assert_eq!(result["payload"]["output"], "There is no place left.", "{result}");
+        assert_eq!(result["x_custom_fields"]["x_crosspoint"]["text"], "looked\n", "{result}");
+        for (to, at) in [
+            (Contract::Run, "/error/message"),
+            (Contract::Task, "/error/message"),
+            (Contract::Workflow, "/summary"),
+            (Contract::Bridge, "/error_message"),
+        ] {
+            let text = answer::document(&snapshot(&new, ended(&heard)), to, &Beside::default());
+            let answer: Value = serde_json::from_str(&text).expect("JSON");
+            let words = answer.pointer(at).and_then(Value::as_str).unwrap_or_default();
+            assert_eq!(words, "There is no place left.", "{answer}");
+            assert!(text.contains("looked"), "{answer}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use crate::made::{NOW, REQUEST, TASK, came, faultless, snapshot, work_request};
 
 fn pieces(outcome: &Outcome) -> Option<Vec<Value>> {
     let new = came(Contract::Message, &work_request(), Headers::default());
-    let job = snapshot(&new, State::Ended(Ended { at: NOW, outcome, is_unjudged: false }));
+    let job = snapshot(&new, State::Ended(Ended { at: NOW, outcome, is_unjudged: false, is_kept: true }));
     let beside = Beside::default();
     let texts: Vec<String> = answer::pieces(&job, Contract::Message, &beside, |_| 0)?.collect();
     let again: Vec<String> = answer::pieces(&job, Contract::Message, &beside, |_| 0)?.collect();
@@ -83,7 +83,7 @@ fn only_what_has_ended_in_a_contract_with_blocks_has_pieces() {
     let beside = Beside::default();
     assert!(answer::pieces(&snapshot(&new, State::Running), Contract::Message, &beside, |_| 0).is_none());
     let outcome = printed(&"x".repeat(2 * WHOLE_BYTES_MAX));
-    let job = snapshot(&new, State::Ended(Ended { at: NOW, outcome: &outcome, is_unjudged: false }));
+    let job = snapshot(&new, State::Ended(Ended { at: NOW, outcome: &outcome, is_unjudged: false, is_kept: true }));
     for contract in Contract::ALL.into_iter().filter(|contract| *contract != Contract::Message) {
         assert!(answer::pieces(&Snapshot { ..job }, contract, &beside, |_| 0).is_none(), "{}", contract.name());
     }
@@ -102,7 +102,7 @@ fn what_was_sent_while_it_was_printed_is_not_sent_again() {
     assert_eq!(first["payload"]["step"]["output_chunk"], "bytes 0-600000");
     assert_eq!(answer::block(&running, Contract::Run, &beside, 0, "x"), None);
     let outcome = printed(&text);
-    let ended = snapshot(&new, State::Ended(Ended { at: NOW, outcome: &outcome, is_unjudged: false }));
+    let ended = snapshot(&new, State::Ended(Ended { at: NOW, outcome: &outcome, is_unjudged: false, is_kept: true }));
     let rest: Vec<String> =
         answer::pieces(&ended, Contract::Message, &beside, |_| 600_000).expect("it is long").collect();
     let (result, blocks) = rest.split_last().expect("there is a result");

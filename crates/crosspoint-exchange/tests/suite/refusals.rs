@@ -224,7 +224,7 @@ impl Backend for Closed {
         Ok(None)
     }
 
-    async fn answer(&self, _: &Caller, _: &Known, _: Body) -> Result<(), Denied> {
+    async fn answer(&self, _: &Caller, _: &Known, _: Body, _: Instant) -> Result<Arc<NewJob>, Denied> {
         Err(Denied::NotFound)
     }
 

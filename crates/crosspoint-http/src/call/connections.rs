@@ -58,13 +58,17 @@ struct Inner {
     tls: Option<Tls>,
     whose: Whose,
     resting: Mutex<Resting>,
+    /// Why the last attempt to connect failed.
+    trouble: Mutex<Option<String>>,
 }
 
 /// Whose address it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// That of an agent.
-    Agents,
+    /// That of the agent with this name.
+    Agent(Box<str>),
+    /// That of an orchestrator, which an agent tells of its work.
+    Orchestrator,
     /// That of a caller. It is tried over and over, and those who try say so once.
     Callers,
 }
@@ -147,7 +151,7 @@ impl Connections {
         let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_owned();
         let tls = (url.scheme() == "https").then(|| Tls::new(&host));
         let port = url.port_or_known_default().unwrap_or(0);
-        Connections(Arc::new(Inner { host, port, tls, whose, resting: Mutex::default() }))
+        Connections(Arc::new(Inner { host, port, tls, whose, resting: Mutex::default(), trouble: Mutex::default() }))
     }
 
     /// Sends a request over an idle connection, or a new one. A request that an idle connection gives back unsent,
@@ -197,16 +201,32 @@ impl Connections {
         let (sender, driven, socket) = connected.unwrap_or_else(|_| Err(timed_out())).map_err(|cause| {
             let Inner { host, port, whose, .. } = &*self.0;
             match whose {
-                Whose::Agents => tracing::warn!(host, port, %cause, "an agent cannot be connected to"),
+                Whose::Agent(name) => {
+                    tracing::warn!(agent = %name, host, port, %cause, "an agent cannot be connected to");
+                }
+                Whose::Orchestrator => tracing::warn!(host, port, %cause, "the orchestrator cannot be connected to"),
                 Whose::Callers => tracing::debug!(host, port, %cause, "a caller cannot be connected to"),
             }
+            *self.0.trouble() = Some(cause.to_string());
             Unanswered::Unconnected
         })?;
+        *self.0.trouble() = None;
         Ok(Connection { sender, driven: Some(driven), socket, home: Arc::downgrade(&self.0) })
     }
 }
 
+impl Connections {
+    /// Returns why the last attempt to connect failed; `None` if it did not.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        self.0.trouble().clone()
+    }
+}
+
 impl Inner {
+    fn trouble(&self) -> MutexGuard<'_, Option<String>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn resting(&self) -> MutexGuard<'_, Resting> {
         self.resting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -278,7 +298,7 @@ mod tests {
     async fn here() -> (Connections, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
         let url = format!("http://{}/", listener.local_addr().expect("it has an address"));
-        (Connections::to(&Url::parse(&url).expect("an address"), Whose::Agents), listener)
+        (Connections::to(&Url::parse(&url).expect("an address"), Whose::Agent("agent".into())), listener)
     }
 
     /// Posts this many bytes, and reads the answer to its end.
@@ -358,8 +378,9 @@ mod tests {
             host: "127.0.0.1".to_owned(),
             port,
             tls: Some(Tls(None)),
-            whose: Whose::Agents,
+            whose: Whose::Agent("agent".into()),
             resting: Mutex::default(),
+            trouble: Mutex::default(),
         };
         let sent = Connections(Arc::new(inner)).send(Request::new(Full::default())).await;
         assert_eq!(sent.err(), Some(Unanswered::Unconnected));

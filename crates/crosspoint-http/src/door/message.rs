@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::job::Home;
@@ -38,7 +38,7 @@ pub struct Requested<B: Backend> {
     pub work: Admitted<B::Job>,
     /// Whether the answer says only that the work was accepted: a caller that did not wait for the outcome and gets it
     /// later looks for it there.
-    is_later: bool,
+    pub is_later: bool,
 }
 
 /// The answer to a request for work.
@@ -54,13 +54,13 @@ pub async fn request_work<B: Backend>(
     doors: &Doors<B>,
     caller: SentBy,
     asking: Asking,
-    (uri, headers): (&Uri, &HeaderMap),
+    uri: &Uri,
     received: Received,
 ) -> Result<Requested<B>, Refusal> {
     let wait = query::wait(uri, doors.wait_max);
     let wait = wait.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes, &asking.agent_types))?;
     let is_told_later = asking.notify.is_some();
-    let work = doors.admit((CONTRACT, caller), headers, Asking { wait, ..asking }, received).await?;
+    let work = doors.admit((CONTRACT, caller), Asking { wait, ..asking }, received).await?;
     let is_later = is_told_later && wait.is_none() && !work.joined;
     Ok(Requested { work, is_later })
 }
@@ -122,7 +122,7 @@ pub async fn cancel_job<B: Backend>(backend: &B, caller: &Caller, cancel: &Cance
         Ok(()) | Err(Denied::Ended(_)) => Ok(Some(job)),
         Err(Denied::NotFound) => Ok(None),
         Err(Denied::Refused(refusal)) => Err(refusal),
-        Err(Denied::NotWaiting(_) | Denied::WaitsForOperator) => Err(Refusal::internal()),
+        Err(Denied::NotWaiting(_) | Denied::NotShown | Denied::WaitsForOperator) => Err(Refusal::internal()),
     }
 }
 

@@ -8,10 +8,11 @@ mod stream;
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::post;
 use crosspoint_contracts::Contract;
+use crosspoint_contracts::run::unused_input;
 use crosspoint_exchange::admission::Admitted;
 use crosspoint_exchange::answer;
 use crosspoint_exchange::backend::{Backend, Followed, Whole};
@@ -43,11 +44,10 @@ pub fn routes<B: Backend>() -> Router<Doors<B>> {
 async fn run_sync<B: Backend>(
     State(doors): State<Doors<B>>,
     caller: SentBy,
-    headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
     let asking = Asking { wait: Some(doors.sync_wait), ..Asking::default() };
-    let run = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let run = admit(&doors, caller, asking, received).await?;
     let now = ended(&run).await;
     let job = B::Job::snapshot(&now);
     if job.ended().is_none() {
@@ -68,11 +68,23 @@ async fn run_stream<B: Backend>(
     State(doors): State<Doors<B>>,
     caller: SentBy,
     place: StreamPlace,
-    headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
-    let run = doors.admit((CONTRACT, caller), &headers, Asking::default(), received).await?;
+    let run = admit(&doors, caller, Asking::default(), received).await?;
     Ok(stream::response(doors, run, place)?)
+}
+
+/// Makes a job of a request. Its caller is told of a member that was perhaps meant as the input.
+async fn admit<B: Backend>(
+    doors: &Doors<B>,
+    caller: SentBy,
+    asking: Asking,
+    received: Received,
+) -> Result<Admitted<B::Job>, Refusal> {
+    let warning = unused_input(&received.bytes);
+    let mut run = doors.admit((CONTRACT, caller), asking, received).await?;
+    run.beside.warnings.extend(warning);
+    Ok(run)
 }
 
 /// RUN-121: runs are posted.
@@ -82,7 +94,7 @@ async fn wrong_method(method: Method) -> Refused {
 
 /// Writes the run in its current state. An ended run is always written with the same bytes, at either endpoint.
 fn written<J>(run: &Admitted<J>, job: &Snapshot<'_>) -> String {
-    long::look(job.outcome_bytes(), || answer::document(job, CONTRACT, &run.beside))
+    long::write(job, || answer::document(job, CONTRACT, &run.beside))
 }
 
 /// Makes a refusal name this run.

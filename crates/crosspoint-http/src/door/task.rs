@@ -26,7 +26,7 @@ use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::Snapshot;
 
 use self::request::{RequestedWait, TaskId, percent_encoded};
-use super::{Asking, Doors, SentBy, settled};
+use super::{Arrived, Asking, Doors, SentBy, settled};
 use crate::body::Received;
 use crate::held::held;
 use crate::json::response;
@@ -58,12 +58,11 @@ async fn submit_task<B: Backend>(
     State(doors): State<Doors<B>>,
     caller: SentBy,
     requested: Result<RequestedWait, Refused>,
-    headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
     let requested = requested.map_err(|refused| admission::about(refused.into(), CONTRACT, &received.bytes, &[]))?;
     let asking = Asking { wait: requested.wait, ..Asking::default() };
-    let task = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let task = doors.admit((CONTRACT, caller), asking, received).await?;
     let Whole { now, room } = doors.whole(settled(&task.job, task.wait).await).await?;
     let job = B::Job::snapshot(&now);
     Ok(held(located(requested.answer(status(&job), written(&job, &task.beside)), &job), room))
@@ -84,6 +83,7 @@ async fn show_task<B: Backend>(
 
 async fn answer_task<B: Backend>(
     State(doors): State<Doors<B>>,
+    arrived: Arrived,
     caller: SentBy,
     TaskId(id): TaskId,
     requested: Result<RequestedWait, Refused>,
@@ -93,8 +93,14 @@ async fn answer_task<B: Backend>(
     let received = received.map_err(Refusal::from);
     let answer = received.and_then(|received| refused::input(&received.bytes)).map_err(refused::of(&id))?;
     let task = doors.task(&caller.0, &id).await?;
-    doors.backend.answer(&caller.0, &task, answer).await.map_err(|why| refused::denied(why, &id))?;
-    let Whole { now, room } = doors.whole(settled(&task, requested.wait).await).await?;
+    let answered = doors.backend.answer(&caller.0, &task, answer, arrived.0).await;
+    let answered = answered.map_err(|why| refused::denied(why, &id))?;
+    // Who does not wait is shown no other question, so that the same answer, sent twice at once, cannot be for it.
+    let now = match requested.wait {
+        Some(_) => settled(&task, requested.wait).await,
+        None => answered,
+    };
+    let Whole { now, room } = doors.whole(now).await?;
     let job = B::Job::snapshot(&now);
     Ok(held(requested.answer(status(&job), written(&job, &Beside::default())), room))
 }
@@ -126,7 +132,7 @@ async fn follow_task<B: Backend>(
 
 /// Writes the task in its current state.
 fn written(job: &Snapshot<'_>, beside: &Beside) -> String {
-    long::look(job.outcome_bytes(), || answer::document(job, CONTRACT, beside))
+    long::write(job, || answer::document(job, CONTRACT, beside))
 }
 
 /// TASK-4: 200 means that the task has ended.

@@ -7,7 +7,7 @@
 use axum::Router;
 use axum::extract::rejection::PathRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use axum::routing::post;
 use crosspoint_contracts::Contract;
@@ -41,13 +41,12 @@ async fn run_envelope<B: Backend>(
     State(doors): State<Doors<B>>,
     name: Result<Path<String>, PathRejection>,
     caller: SentBy,
-    headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
     let unreadable = |_| Refusal::not_found("the name of the agent in the path is no text", "write it in UTF-8");
     let Path(name) = name.map_err(unreadable)?;
     let asking = Asking { wait: Some(doors.sync_wait), agent: Some(name.into()), ..Asking::default() };
-    let work = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let work = doors.admit((CONTRACT, caller), asking, received).await?;
     let now = ended(&work).await;
     let job = B::Job::snapshot(&now);
     if job.ended().is_none() {

@@ -134,7 +134,7 @@ impl Maker {
         Submission {
             request: Request {
                 id: JobId::new(Seq(0), self.now, 0),
-                parent: None,
+                origin: None,
                 door: Door::Native,
                 caller: "".into(),
                 request_id: request_id.into(),
@@ -154,6 +154,7 @@ impl Maker {
             hashes: Hashes { key: hash, alias: None },
             others: Vec::new(),
             document: Block(text.into()),
+            step: None,
         }
     }
 }

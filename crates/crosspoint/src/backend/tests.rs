@@ -45,7 +45,7 @@ fn options(contract: Contract) -> AgentOptions {
 fn job_of(new: NewJob) -> (Job, Block) {
     let request = Request {
         id: JobId::new(Seq(7), Time(1_800_000_000_000_000), 9),
-        parent: None,
+        origin: None,
         door: new.door,
         caller: new.caller,
         request_id: new.request_id.unwrap_or_default(),

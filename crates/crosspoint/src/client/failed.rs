@@ -122,7 +122,7 @@ impl Failed {
         if let Some(advice) = advice(&error.repeat).filter(|_| error.repeat != "never") {
             message = format!("{message}\n  {advice}");
         }
-        let hint = (!error.hint.is_empty()).then_some(error.hint);
+        let hint = (!error.hint.is_empty()).then(|| as_commands(&error.hint));
         Failed { kind, message, hint, slow: false, at: error.at }
     }
 
@@ -190,6 +190,17 @@ impl Failed {
             Kind::Other => false,
         }
     }
+}
+
+/// Returns a hint of the API, which is written for callers over HTTP, with the commands that do the same.
+fn as_commands(hint: &str) -> String {
+    const COMMANDS: [(&str, &str); 4] = [
+        ("DELETE /api/v1/agents/{name}", "crosspoint agents forget NAME"),
+        ("GET /api/v1/agents lists", "crosspoint agents list shows"),
+        ("GET /api/v1/agents", "crosspoint agents list"),
+        ("GET /api/v1/jobs lists", "crosspoint jobs list shows"),
+    ];
+    COMMANDS.iter().fold(hint.to_owned(), |hint, (asked, command)| hint.replace(asked, command))
 }
 
 /// Returns the seconds that the server wants a client to wait.

@@ -45,6 +45,22 @@ pub(super) fn check_configuration(reach: &Reach) -> Result<()> {
 }
 
 pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
+    find_or_adapted(reach, need, |_| Ok(())).await
+}
+
+/// Returns the server that is named, or that runs here.
+pub(super) async fn running_server(reach: &Reach) -> Result<Option<Client>> {
+    match named(reach) {
+        Some(url) => Ok(Some(Client::named(&url)?)),
+        None => running(&Config::load(&reach.store.flags())?.data).await,
+    }
+}
+
+pub(super) async fn find_or_adapted(
+    reach: &Reach,
+    need: Need,
+    adapt: impl FnOnce(&mut Config) -> Result<()>,
+) -> Result<Session> {
     if let Some(url) = named(reach) {
         return Ok(Session { client: Client::named(&url)?, embedded: None });
     }
@@ -52,6 +68,22 @@ pub(super) async fn find(reach: &Reach, need: Need) -> Result<Session> {
     if let Some(client) = running(&config.data).await? {
         return Ok(Session { client, embedded: None });
     }
+    start(config, need, adapt).await
+}
+
+pub(super) async fn here(reach: &Reach, adapt: impl FnOnce(&mut Config) -> Result<()>) -> Result<Session> {
+    let config = Config::load(&reach.store.flags())?;
+    if running(&config.data).await?.is_some() {
+        let message =
+            format!("a server has the store in {}, and this command needs one of its own", config.data.display());
+        return Err(Failed::other(message, "give it another place with --data DIR").into());
+    }
+    start(config, Need::Any, adapt).await
+}
+
+/// Starts a server in this process.
+async fn start(mut config: Config, need: Need, adapt: impl FnOnce(&mut Config) -> Result<()>) -> Result<Session> {
+    adapt(&mut config)?;
     if need == Need::Existing && !config.store.path.exists() {
         let message = format!("there is no server, and no store at {}", config.store.path.display());
         let hint = "start one with crosspoint serve, or name one with --server URL or --data DIR";

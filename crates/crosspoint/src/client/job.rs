@@ -12,7 +12,7 @@ pub(crate) struct Job {
 #[derive(Deserialize)]
 pub(crate) struct JobFields {
     pub(crate) id: String,
-    pub(crate) parent: Option<String>,
+    pub(crate) origin: Option<Origin>,
     pub(crate) request_id: String,
     pub(crate) caller: Option<String>,
     pub(crate) door: String,
@@ -32,6 +32,14 @@ pub(crate) struct JobFields {
     #[serde(default)]
     pub(crate) violations: Vec<Violation>,
     pub(crate) owed: Option<Owed>,
+}
+
+/// How a job came from another one.
+#[derive(Deserialize)]
+pub(crate) struct Origin {
+    pub(crate) retry_of: Option<String>,
+    pub(crate) child_of: Option<String>,
+    pub(crate) stage: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -180,6 +188,10 @@ pub(crate) struct Agent {
     pub(crate) heartbeat: Option<Heartbeat>,
     /// Only while the agent refuses the server's token.
     pub(crate) token_refused_since: Option<String>,
+    /// Only for agents that have one.
+    pub(crate) address: Option<String>,
+    /// Only while the agent cannot be connected to.
+    pub(crate) cannot_connect: Option<String>,
 }
 
 #[derive(Deserialize)]

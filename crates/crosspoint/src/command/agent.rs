@@ -80,9 +80,11 @@ pub(crate) fn run(arguments: &Agent) -> Result<Exit> {
 
 fn program(arguments: &Agent) -> Result<Program> {
     let seconds = arguments.grace_seconds.map(Duration::from_secs_f64);
+    let directory = std::env::current_dir().context("cannot tell the working directory")?;
     Ok(Program {
         argv: arguments.program.clone(),
-        directory: std::env::current_dir().context("cannot tell the working directory")?,
+        home: directory.clone(),
+        directory,
         env: arguments.env.iter().cloned().collect(),
         ask: arguments.ask,
         has_directives: true,
@@ -199,7 +201,7 @@ impl Worker {
                     1 => "1 program was killed, because its work".to_owned(),
                     _ => format!("{killed} programs were killed, because their work"),
                 };
-                render::note(&format!("the server was out of reach for {lease} s: {what} may be others' now"));
+                lines::note(&format!("the server was out of reach for {lease} s: {what} may be others' now"));
             }
             tokio::time::sleep(EXPIRED_PAUSE).await;
         }
@@ -214,7 +216,7 @@ impl Worker {
             1 => ", and 1 program may end; again ends it".to_owned(),
             _ => format!(", and {under_way} programs may end; again ends them"),
         };
-        render::note(&format!("leaving: no more work is taken{rest}"));
+        lines::note(&format!("leaving: no more work is taken{rest}"));
         let worker = self.clone();
         tokio::spawn(async move { worker.take_no_more().await });
         let outcome = tokio::select! {

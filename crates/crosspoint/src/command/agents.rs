@@ -265,7 +265,10 @@ fn print_agent(client: &Client, name: &AgentName, answer: Result<String, Failed>
     let away = agent.away_since.iter().map(|since| ("away", format!("since {since}: what comes for it waits")));
     let heartbeat = agent.heartbeat.iter().map(|beat| ("heartbeat", heartbeat(beat)));
     let token = agent.token_refused_since.iter().map(|since| ("token", refused_token(since)));
-    let known = joined.into_iter().chain(away).chain(heartbeat).chain(token);
+    let address = agent.address.iter().map(|address| ("address", address.clone()));
+    let trouble =
+        agent.cannot_connect.iter().map(|cause| ("unreached", format!("the last connection failed: {cause}")));
+    let known = joined.into_iter().chain(away).chain(heartbeat).chain(token).chain(address).chain(trouble);
     for (name, value) in rows.into_iter().chain(of_type).chain(standing).chain(known) {
         let dim = render::dim();
         writeln!(out, "{dim}{name:<12}{dim:#}{}", render::visible(&value))?;

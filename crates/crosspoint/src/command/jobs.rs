@@ -3,7 +3,7 @@
 pub(crate) mod arguments;
 pub(crate) mod card;
 pub(crate) mod event_line;
-mod list;
+pub(crate) mod list;
 mod output;
 
 use std::io::{self, IsTerminal, Write};
@@ -77,12 +77,12 @@ async fn job_or_request(client: &Client, id: &str) -> Result<Job> {
 }
 
 /// Replaces the API's hint, which is written for callers over HTTP.
-fn no_such_job(failed: Failed) -> Failed {
+pub(crate) fn no_such_job(failed: Failed) -> Failed {
     let hint = "an id of a job is wanted; crosspoint jobs list shows the jobs there are, and with --json their request ids. Those that have ended are kept for [store] retention_days";
     failed.hinted(StatusCode::NOT_FOUND, hint)
 }
 
-async fn post_action(client: &Client, id: &str, what: &str, body: String) -> Result<Job> {
+pub(crate) async fn post_action(client: &Client, id: &str, what: &str, body: String) -> Result<Job> {
     let path = format!("/api/v1/jobs/{}/{what}", segment(id));
     let text = client.post(&path, body).await;
     let text = text.map_err(|failed| {
@@ -91,7 +91,7 @@ async fn post_action(client: &Client, id: &str, what: &str, body: String) -> Res
     Ok(Job::read(text)?)
 }
 
-fn print_job(job: &Job, json: bool) -> Result<Exit> {
+pub(crate) fn print_job(job: &Job, json: bool) -> Result<Exit> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     if json {
         writeln!(out, "{}", json::one_line(&job.text))?;

@@ -1,7 +1,7 @@
 //! `crosspoint serve`: runs the server.
 
 mod banner;
-mod listening;
+pub(super) mod listening;
 mod presence;
 
 use std::path::{Path, PathBuf};
@@ -40,7 +40,7 @@ Examples:
   crosspoint serve --log warn --log-format json    for machines
   curl -s 'localhost:7420/api/v1/jobs?wait=10' -d '{\"work\":\"echo\",\"input\":7}'
 
-The log goes to stderr. The address is also in server.json, beside the data, as long as the server runs; commands of
+The log goes to stderr. The address is also in server.json, beside the data, as long as the server runs; commands of \
 the same user ask over server.sock there, and need no token.
 
 Exit codes: 0 stopped, 2 it could not start, 130 interrupted twice.")]

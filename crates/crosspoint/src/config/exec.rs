@@ -26,6 +26,9 @@ const MEMORY_MB_MAX: u64 = 1 << 30;
 /// Most processes that a system can have.
 const PROCESSES_MAX: u64 = 1 << 22;
 
+/// What a program may use where nothing is configured.
+pub(super) const LIMITS: Limits = Limits { memory_bytes: None, processes: PROCESSES_DEFAULT, grace: GRACE_DEFAULT };
+
 /// The keys that are read by hand.
 const BY_HAND: [&str; 2] = [ARGV, "env"];
 
@@ -141,7 +144,7 @@ pub(super) fn keys(speaks: Option<&Spoken>) -> Vec<&'static str> {
 /// Reads the keys. `None` if the program is missing.
 pub(super) fn read(agent: &Reading<'_>, speaks: Option<&'static Spoken>, file: &mut File) -> Option<Exec> {
     let argv = argv(agent, file);
-    let limits = Limits { memory_bytes: None, processes: PROCESSES_DEFAULT, grace: GRACE_DEFAULT };
+    let limits = LIMITS;
     let mut exec = Exec {
         speaks,
         carry: true,

@@ -7,6 +7,7 @@ use crosspoint_engine::policy::OUTPUT_BYTES_MAX;
 
 use super::kind::{Kind, STORE_PREFIX, Value, store_path};
 use super::{Agent, Config, LogFormat};
+use crate::workflow::Roots;
 
 /// A key of `T`.
 pub(super) struct Key<T: 'static> {
@@ -33,10 +34,11 @@ const YEAR: u64 = 365 * DAY;
 pub(super) const LOG_LEVELS: [&str; 5] = ["off", "error", "warn", "info", "debug"];
 const LOG_FORMATS: [&str; 2] = ["text", "json"];
 
-pub(super) const SECTIONS: [Section; 3] = [
+pub(super) const SECTIONS: [Section; 4] = [
     Section { name: "server", keys: &SERVER },
     Section { name: "store", keys: &STORE },
     Section { name: "limits", keys: &limits::LIMITS },
+    Section { name: "workflow", keys: &WORKFLOW },
 ];
 
 static SERVER: [Key<Config>; 10] = [
@@ -111,6 +113,19 @@ static SERVER: [Key<Config>; 10] = [
         set: |config, value| config.server.log_format = LogFormat::from_name(&value.text()),
     },
 ];
+
+static WORKFLOW: [Key<Config>; 1] = [Key {
+    name: "roots",
+    about: "Directories below which runs of workflows may work. Without any: the directory of the configuration.",
+    kind: Kind::Paths,
+    get: |config| {
+        let Roots::Below(roots) = &config.workflow.roots else { return None };
+        Some(Value::Texts(roots.iter().map(|root| root.display().to_string()).collect()))
+    },
+    set: |config, value| {
+        config.workflow.roots = Roots::Below(value.texts().into_iter().map(Into::into).collect());
+    },
+}];
 
 static STORE: [Key<Config>; 5] = [
     Key {

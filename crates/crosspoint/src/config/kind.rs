@@ -37,6 +37,8 @@ pub(super) enum Kind {
     Hosts,
     /// A list of agent types.
     Names,
+    /// A list of directories.
+    Paths,
     /// A list of exit codes of programs that failed.
     ExitCodes,
 }
@@ -136,6 +138,7 @@ impl Kind {
             Kind::YesNo => "true or false".to_owned(),
             Kind::Hosts => "a list of host names".to_owned(),
             Kind::Names => "a list of names".to_owned(),
+            Kind::Paths => "a list of directories".to_owned(),
             Kind::ExitCodes => "a list of whole numbers from 1 to 255".to_owned(),
         }
     }
@@ -152,6 +155,7 @@ impl Kind {
             (Kind::YesNo, DeValue::Boolean(yes)) => Ok(Value::YesNo(*yes)),
             (Kind::Hosts, DeValue::Array(items)) => names::of_items(Of::Hosts, items).map(Value::Texts),
             (Kind::Names, DeValue::Array(items)) => names::of_items(Of::Types, items).map(Value::Texts),
+            (Kind::Paths, DeValue::Array(items)) => names::of_items(Of::Paths, items).map(Value::Texts),
             (Kind::ExitCodes, DeValue::Array(items)) => exit_codes::of_items(items).map(Value::Codes),
             (
                 Kind::Whole(_) | Kind::Count(_) | Kind::Seconds(_) | Kind::Days(_) | Kind::YesNo,
@@ -199,6 +203,7 @@ impl Kind {
             },
             Kind::Hosts => names::of_text(Of::Hosts, text).map(Value::Texts),
             Kind::Names => names::of_text(Of::Types, text).map(Value::Texts),
+            Kind::Paths => names::of_text(Of::Paths, text).map(Value::Texts),
             Kind::ExitCodes => exit_codes::of_text(text).map(Value::Codes),
         }
     }
@@ -224,6 +229,7 @@ impl Kind {
             | Kind::YesNo
             | Kind::Hosts
             | Kind::Names
+            | Kind::Paths
             | Kind::ExitCodes => {
                 return Err(self.out_of_range(&number.to_string()));
             }
@@ -241,6 +247,7 @@ impl Kind {
                 | Kind::YesNo
                 | Kind::Hosts
                 | Kind::Names
+                | Kind::Paths
                 | Kind::ExitCodes => Value::Whole(whole),
             }),
             Ok(_) | Err(_) => Err(self.out_of_range(&number.to_string())),
@@ -264,6 +271,7 @@ impl Kind {
             Kind::YesNo => "write true or false, without quotes".to_owned(),
             Kind::Hosts => Of::Hosts.hint().to_owned(),
             Kind::Names => Of::Types.hint().to_owned(),
+            Kind::Paths => Of::Paths.hint().to_owned(),
             Kind::ExitCodes => exit_codes::HINT.to_owned(),
         }
     }

@@ -1,4 +1,4 @@
-//! Lists of names, of hosts or of agent types: a list in the file, separated by commas in the environment.
+//! Lists of names, of hosts, agent types or directories: a list in the file, separated by commas in the environment.
 
 use crosspoint_http::host::Host;
 use toml::Spanned;
@@ -16,6 +16,8 @@ pub(super) enum Of {
     Hosts,
     /// Agent types.
     Types,
+    /// Directories.
+    Paths,
 }
 
 impl Of {
@@ -23,6 +25,7 @@ impl Of {
         match self {
             Of::Hosts => "write names as [\"jobs.example.org\"]: no scheme, port, path or wildcard",
             Of::Types => "write names as [\"billing\"]: short, without spaces",
+            Of::Paths => "write directories as [\"repos\", \"/srv/specs\"]: relative ones are meant from this file",
         }
     }
 }
@@ -56,6 +59,7 @@ fn checked(of: Of, names: Vec<String>) -> Result<Vec<String>, Wrong> {
     let (is_good, what): (fn(&str) -> bool, &str) = match of {
         Of::Hosts => (|name| Host::read(name).is_some(), "the name of a host"),
         Of::Types => (|name| kind::name(name).is_ok(), "the name of a type"),
+        Of::Paths => (|path| !path.is_empty() && !path.contains('\0'), "the path of a directory"),
     };
     match names.iter().find(|name| !is_good(name)) {
         Some(name) => Err(Wrong::new(format!("\"{name}\" is not {what}"), of.hint())),

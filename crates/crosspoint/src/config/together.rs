@@ -10,11 +10,19 @@ use super::load::{Loaded, line_span};
 use super::problem::{Position, Problem};
 use super::token::{TOKEN_FILE, Token};
 use super::{Contract, address};
+use crate::workflow;
 
 /// Returns what the tables of agents and callers contradict in each other.
 pub(super) fn contradictions(loaded: &Loaded, file: &File) -> Vec<Problem> {
     let tables = Tables { loaded, file };
-    [tables.namesakes(), tables.without_token(), tables.shared_tokens(), tables.types_in_other_letters()].concat()
+    [
+        tables.namesakes(),
+        tables.reserved(),
+        tables.without_token(),
+        tables.shared_tokens(),
+        tables.types_in_other_letters(),
+    ]
+    .concat()
 }
 
 /// Returns the callers whose callback is this very server. The address of the server must be known.
@@ -45,6 +53,17 @@ impl Tables<'_> {
     fn of_agent(&self, at: usize, key: &str, what: String, hint: String) -> Problem {
         let shown = format!("[[agent]] {}: {key}", self.loaded.config.agents[at].name);
         self.problem(&self.loaded.agent_lines[at], key, shown, what, hint)
+    }
+
+    /// Returns the agents that have the name or the work of the agent that runs workflows.
+    fn reserved(&self) -> Vec<Problem> {
+        let hint = || "choose another: runs of workflows have this one".to_owned();
+        let agents = self.loaded.config.agents.iter().enumerate().take(self.loaded.agent_lines.len());
+        let name = agents.clone().filter(|(_, agent)| agent.name == workflow::AGENT);
+        let named = name.map(|(at, _)| self.of_agent(at, "name", format!("{} is taken", workflow::AGENT), hint()));
+        let work = agents.filter(|(_, agent)| agent.work.iter().any(|work| work == workflow::WORK));
+        let works = work.map(|(at, _)| self.of_agent(at, "work", format!("{} is taken", workflow::WORK), hint()));
+        named.chain(works).collect()
     }
 
     fn problem(

@@ -39,7 +39,7 @@ pub(super) fn find(program: &Program) -> Result<PathBuf, Failed> {
         }
     }
     if name.contains('/') {
-        let path = directory.join(name);
+        let path = program.home.join(name);
         return startable(&path).map(|()| path).map_err(|why| unavailable(name, &why));
     }
     in_path(name, program)
@@ -85,8 +85,8 @@ fn in_path(name: &str, program: &Program) -> Result<PathBuf, Failed> {
     let path = path.unwrap_or_else(|| OsString::from(PATH_DEFAULT));
     let mut nearly = None;
     for entry in env::split_paths(&path) {
-        // An empty or relative entry means the program's directory.
-        let file = program.directory.join(entry).join(name);
+        // An empty or relative entry is meant from where the program is configured.
+        let file = program.home.join(entry).join(name);
         match startable(&file) {
             Ok(()) => return Ok(file),
             Err(why) if file.exists() => nearly = nearly.or(Some(why)),

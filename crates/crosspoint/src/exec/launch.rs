@@ -34,8 +34,9 @@ pub(super) fn order_of(program: &Program, given: &Given) -> Result<Vec<u8>, Fail
         ("CROSSPOINT_WORK", given.work.clone()),
         ("TRACEPARENT", given.traceparent.clone()),
     ];
-    // A null byte cannot be in an environment; request ids may hold anything.
-    env.extend(ours.map(|(name, value)| (name.to_owned(), value.replace('\0', ""))));
+    // A null character cannot be in an environment; request ids may hold anything. It is spelled as in JSON, so that
+    // two ids do not become one.
+    env.extend(ours.map(|(name, value)| (name.to_owned(), value.replace('\0', "\\u0000"))));
     if !given.tracestate.is_empty() {
         env.insert("TRACESTATE".to_owned(), given.tracestate.clone());
     }

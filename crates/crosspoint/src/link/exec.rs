@@ -22,9 +22,11 @@ use crosspoint_exchange::outgoing::AgentOptions;
 use self::printed::{Printed, Speech};
 use super::record::Broken;
 use super::remote;
+use crate::agent_side::AgentSide;
 use crate::backend::trace_of;
 use crate::config::{self, Config};
 use crate::exec::{self, Given, Next, OrphanLock, Program, ProgramEvent, Running};
+use crate::workflow::Runs;
 
 /// The file in the data directory by which a start waits for the programs of the previous one.
 const ORPHAN_LOCK_FILE: &str = "programs.lock";
@@ -62,6 +64,8 @@ pub(super) struct Exec {
     orphan_lock: Arc<OrphanLock>,
     /// How it is spoken to, if it speaks a contract.
     speech: Option<Speech>,
+    /// The runs of workflows, in whose repositories programs of stages are started.
+    runs: Arc<Runs>,
 }
 
 impl Exec {
@@ -69,6 +73,7 @@ impl Exec {
         agent: &config::Agent,
         settled: &config::Exec,
         program_directory: &ProgramDirectory,
+        side: &AgentSide,
         server: &str,
     ) -> Exec {
         let speech = settled.speaks.and_then(|spoken| {
@@ -86,6 +91,7 @@ impl Exec {
         });
         let program = Program {
             argv: settled.argv.clone(),
+            home: program_directory.directory.clone(),
             directory: program_directory.directory.clone(),
             env: settled.env.clone(),
             ask: settled.ask,
@@ -94,7 +100,8 @@ impl Exec {
             limits: settled.limits,
             orphan_lock: Some(program_directory.orphan_lock.path().to_owned()),
         };
-        Exec { program: Arc::new(program), orphan_lock: program_directory.orphan_lock.clone(), speech }
+        let orphan_lock = program_directory.orphan_lock.clone();
+        Exec { program: Arc::new(program), orphan_lock, speech, runs: side.runs.clone() }
     }
 }
 
@@ -115,6 +122,14 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
     let given = given(&attempt, link.speech.as_ref()).await?;
     let mut printed = link.speech.as_ref().map(Printed::of);
     let program = exec::within(&link.program, attempt.job().request.limits.memory_bytes);
+    let program = tokio::select! {
+        program = placed(&link.runs, program, &attempt) => program,
+        () = attempt.stopped() => return Err(super::gone(Gone)),
+        () = &mut leaving => {
+            attempt.abandon();
+            return Err(super::gone(Gone));
+        }
+    };
     let mut running = started(&link.orphan_lock, (program, given), &attempt, leaving.as_mut()).await?;
     let mut stopping = false;
     loop {
@@ -149,6 +164,14 @@ async fn run(link: Arc<Exec>, mut attempt: Attempt) -> Result<Success, Failed> {
             }
         }
     }
+}
+
+/// Returns the program as it is started for this job. The program of a stage is started in the repository of its run
+/// (WF-8), and found where the configuration has it.
+async fn placed(runs: &Runs, program: Arc<Program>, attempt: &Attempt) -> Arc<Program> {
+    let Some(run) = attempt.job().request.child_of() else { return program };
+    let directory = runs.place_of(run).await.root.clone();
+    Arc::new(Program { directory, ..(*program).clone() })
 }
 
 /// Ends the program because the server ends. Nothing is reported: the job is taken up at the next start (ALL-3).

@@ -33,7 +33,7 @@ use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Health, OPEN_FOR};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
-use crosspoint_engine::runtime::{Attempt, Link, Watch};
+use crosspoint_engine::runtime::{Attempt, Link, Reached, Watch};
 use crosspoint_exchange::reply::Meaning;
 use crosspoint_exchange::trace::Trace;
 use uuid::Uuid;
@@ -89,6 +89,11 @@ impl Link for Message {
 
     fn token_refused_since(&self) -> Option<Time> {
         self.agent.token_state.refused_since()
+    }
+
+    fn reached(&self) -> Option<Reached> {
+        let http = &self.agent.push.as_ref()?.http;
+        Some(Reached { address: http.address(), trouble: http.trouble() })
     }
 }
 

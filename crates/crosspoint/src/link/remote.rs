@@ -10,7 +10,7 @@ use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::runtime::{Attempt, Gone};
+use crosspoint_engine::runtime::{Attempt, Gone, Reached};
 use crosspoint_exchange::outgoing::{self, AgentOptions, Outgoing};
 use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{AnswerRoom, Endpoint, Http, Unanswered};
@@ -56,7 +56,7 @@ impl Agent {
         };
         let answer_bytes_max = usize::try_from(settled.output_bytes_max).unwrap_or(usize::MAX);
         Agent {
-            http: Http::new(&remote.url, remote.token.as_ref().map(Token::reveal), answers),
+            http: Http::new(&settled.name, &remote.url, remote.token.as_ref().map(Token::reveal), answers),
             options,
             answer_bytes_max,
             silence: settled.silence,
@@ -69,6 +69,11 @@ impl Agent {
     /// Returns since when the agent refuses our token.
     pub(super) fn token_refused_since(&self) -> Option<Time> {
         self.token.refused_since()
+    }
+
+    /// Returns where the agent is.
+    pub(super) fn reached(&self) -> Option<Reached> {
+        Some(Reached { address: self.http.address(), trouble: self.http.trouble() })
     }
 
     /// Takes note of how an attempt ended, and returns its result as the job's caller is told it: `unauthenticated` is

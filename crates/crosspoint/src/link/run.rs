@@ -21,7 +21,7 @@ use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_contracts::run::clause::{RUN_121, RUN_122};
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::runtime::{Attempt, Link};
+use crosspoint_engine::runtime::{Attempt, Link, Reached};
 use crosspoint_exchange::outgoing::Outgoing;
 use crosspoint_exchange::trace::Trace;
 use crosspoint_http::call::{Answer, Endpoint, Media, Unanswered};
@@ -97,6 +97,10 @@ impl Link for Run {
 
     fn token_refused_since(&self) -> Option<Time> {
         self.agent.token_refused_since()
+    }
+
+    fn reached(&self) -> Option<Reached> {
+        self.agent.reached()
     }
 }
 

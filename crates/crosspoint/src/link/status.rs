@@ -28,7 +28,9 @@ pub(super) fn meaning(status: StatusCode) -> Option<Meaning> {
     use Dispatched::{No, Yes};
     let number = status.as_u16();
     let (failure, dispatched, message) = match number {
-        401 | 403 | 407 => (Failure::Unauthenticated, No, "The agent does not accept our token.".into()),
+        401 | 403 | 407 => {
+            (Failure::Unauthenticated, No, "The agent does not accept the server's token for it.".into())
+        }
         404 | 405 => (Failure::Unsupported, No, "The agent takes no such work at its address.".into()),
         408 | 425 => (Failure::Unavailable, Yes, format!("The agent broke the request off with HTTP {number}.").into()),
         429 => (Failure::ResourceLimit, No, "The agent takes no more work just now.".into()),

@@ -22,7 +22,7 @@ use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
-use crosspoint_engine::runtime::{Attempt, Gone, Link};
+use crosspoint_engine::runtime::{Attempt, Gone, Link, Reached};
 use crosspoint_exchange::trace::Trace;
 
 use self::conversation::Conversation;
@@ -75,6 +75,10 @@ impl Link for Task {
 
     fn token_refused_since(&self) -> Option<Time> {
         self.agent.token_refused_since()
+    }
+
+    fn reached(&self) -> Option<Reached> {
+        self.agent.reached()
     }
 }
 

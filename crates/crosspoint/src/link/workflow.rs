@@ -1,7 +1,8 @@
 //! Agents of the workflow contract.
 //!
-//! The input envelope is posted to the agent's address, and the output envelope is the answer (WF-8). A program speaks
-//! the contract too: [`super::exec`] runs it. What the agent recommends is carried, not followed, and its artifacts are
+//! The input envelope is posted to the agent's address, and the output envelope is the answer (WF-8). The header
+//! `Idempotency-Key` has the job's id, so that an agent can tell a repeat from other work. A program speaks the
+//! contract too: [`super::exec`] runs it. What the agent recommends is carried, not followed, and its artifacts are
 //! written nowhere (WF-8.2); a path that leaves the repository is a violation on record (WF-4).
 
 use std::future::Future;
@@ -16,9 +17,9 @@ use crosspoint_contracts::time::Time;
 use crosspoint_contracts::workflow::clause::WF_8;
 use crosspoint_contracts::{Contract, Kind};
 use crosspoint_engine::breaker::Health;
-use crosspoint_engine::runtime::{Attempt, Link};
+use crosspoint_engine::runtime::{Attempt, Link, Reached};
 use crosspoint_exchange::reply::{self, Meaning, Reply};
-use crosspoint_http::call::{Endpoint, Media, Unanswered};
+use crosspoint_http::call::{Endpoint, Unanswered};
 use crosspoint_http::long;
 use reqwest::StatusCode;
 
@@ -62,13 +63,19 @@ impl Link for Workflow {
     fn token_refused_since(&self) -> Option<Time> {
         self.agent.token_refused_since()
     }
+
+    fn reached(&self) -> Option<Reached> {
+        self.agent.reached()
+    }
 }
 
 impl Workflow {
     async fn answer(&self, attempt: &Arc<Attempt>) -> Result<Success, Failed> {
         let request = self.agent.request(attempt).await?;
         let began = Instant::now();
-        let asked = self.agent.http.post(&self.place, request.text, &request.trace, Media::Json);
+        // ALL-2: an envelope has no id, so the job's id is in the header.
+        let key = attempt.job().id().to_string();
+        let asked = self.agent.http.post_with_key(&self.place, request.text, &request.trace, &key);
         let answer = self.agent.patiently(attempt, asked).await;
         remote::log(attempt, began, answer.as_ref().map(|answer| (answer.status, None)).map_err(|why| why as _));
         let mut record = Record::new(attempt.clone());

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use crosspoint_contracts::Contract;
 use crosspoint_engine::job::Job;
@@ -43,13 +43,12 @@ pub(super) async fn ask_agent(
     State(app): State<App>,
     caller: SentBy,
     uri: Uri,
-    headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
     let asking = query::asking(&uri, app.0.wait_max);
     let asking = asking.map_err(|refusal| admission::about(refusal, CONTRACT, &received.bytes, &[]))?;
     let waits = asking.wait.is_some();
-    let request = app.doors().admit((CONTRACT, caller), &headers, asking, received).await?;
+    let request = app.doors().admit((CONTRACT, caller), asking, received).await?;
     let (job, room) = with_text(app.engine(), ended(&request).await).await?;
     let shown = snapshot(&job);
     let mut response = if job.outcome().is_some() {

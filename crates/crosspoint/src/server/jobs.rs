@@ -7,12 +7,13 @@ use axum::extract::State;
 use axum::http::header::{HeaderValue, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
+use crosspoint_contracts::failure::Repeat;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Ahead, Submitted, Unaccepted, Watch};
 use crosspoint_engine::store::Found;
 use crosspoint_exchange::backend::{self, Backend};
-use crosspoint_exchange::refusal::Refusal;
+use crosspoint_exchange::refusal::{self, Refusal};
 use crosspoint_http::Refused;
 use crosspoint_http::body::Received;
 use crosspoint_http::headers::idempotency_key;
@@ -40,7 +41,8 @@ pub(super) async fn submit_job(
     if let Some(report) = mismatch {
         return Err(backend::Unaccepted::<Tracked>::Mismatch(report).refusal(&[]).into());
     }
-    let submitted = app.engine().acting(who.on_record()).submit(new).await.map_err(|why| app.refuse(why))?;
+    let work = new.work.clone();
+    let submitted = app.engine().acting(who.on_record()).submit(new).await.map_err(|why| app.refuse(why, &work))?;
     drop(received);
     let (job, room) = with_text(app.engine(), app.ended(&watch_of(submitted), wait).await).await?;
     // Without a wait the job cannot be called stuck yet: it has only just arrived.
@@ -131,7 +133,7 @@ pub(super) async fn retry_job(
     let key = idempotency_key(&headers)?;
     let retried =
         app.engine().acting(who.on_record()).retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
-    let job = watch_of(retried.map_err(|why| app.refuse(why))?).job();
+    let job = watch_of(retried.map_err(|why| app.refuse(why, ""))?).job();
     Ok(located(StatusCode::ACCEPTED, &job, &Beside { has_caller: who.sees_all(), ..Beside::default() }))
 }
 
@@ -142,7 +144,7 @@ pub(super) fn watch_of(submitted: Submitted) -> Watch {
     }
 }
 
-fn located(status: StatusCode, job: &Job, beside: &Beside) -> Response {
+pub(super) fn located(status: StatusCode, job: &Job, beside: &Beside) -> Response {
     let mut response = response(status, view::job(job, beside));
     if let Ok(location) = HeaderValue::try_from(path_of(job.id())) {
         response.headers_mut().insert(LOCATION, location);
@@ -156,8 +158,14 @@ fn path_of(id: JobId) -> String {
 
 impl App {
     /// Returns why a request did not become a job.
-    fn refuse(&self, why: Unaccepted) -> Refusal {
-        unaccepted(why).refusal(&self.doors().backend.agents())
+    pub(super) fn refuse(&self, why: Unaccepted, work: &str) -> Refusal {
+        let (why, agents) = (unaccepted(why), self.doors().backend.agents());
+        let is_unknown = matches!(why, backend::Unaccepted::UnknownWork);
+        let refusal = why.refusal(&agents);
+        match is_unknown {
+            true => refusal.with_repeat(Repeat::Never, refusal::works_like(&agents, work)),
+            false => refusal,
+        }
     }
 
     /// Returns the job once it has ended, or in its current state when the wait is over or the server stops.

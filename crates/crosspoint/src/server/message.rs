@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use bytes::Bytes;
 use crosspoint_contracts::Kind;
@@ -47,7 +47,6 @@ pub(super) async fn take_message(
     State(app): State<App>,
     who: Who,
     uri: Uri,
-    headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
     let bytes = received.bytes.clone();
@@ -59,7 +58,7 @@ pub(super) async fn take_message(
             Ok(app.hear(kind, looked, &who, received).await.map_err(about)?)
         }
         // Anything else is not the message of an agent; the door says what is wrong with it.
-        Some(_) | None => Ok(app.request_work((&who, &looked), &uri, &headers, received).await.map_err(about)?),
+        Some(_) | None => Ok(app.request_work((&who, &looked), &uri, received).await.map_err(about)?),
     }
 }
 
@@ -78,7 +77,6 @@ impl App {
         &self,
         (who, looked): (&Who, &About),
         uri: &Uri,
-        headers: &HeaderMap,
         received: Received,
     ) -> Result<Response, Refusal> {
         let from = self.caller_of(who, looked.from_agent.as_deref())?;
@@ -89,7 +87,7 @@ impl App {
         let warnings = from.untold(self.callers()).into_iter().chain(misspelled).collect();
         let asking = Asking { notify: from.notify.clone(), agent_types, warnings, ..Asking::default() };
         let doors = self.doors();
-        let requested = message::request_work(&doors, SentBy(from.caller), asking, (uri, headers), received).await?;
+        let requested = message::request_work(&doors, SentBy(from.caller), asking, uri, received).await?;
         let owed = from.notify.map(|recipient| self.owed(recipient, requested.work.job.0.clone()));
         let answered = message::answer_work(&doors, &requested).await?;
         if let Some(owed) = owed.filter(|_| answered.is_told) {

@@ -21,6 +21,7 @@ mod task;
 mod token;
 mod word;
 mod workflow;
+mod workflows;
 
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -12,7 +12,7 @@ use crosspoint_http::door::{message as message_door, run, task, workflow};
 use super::demo_door;
 use super::{
     App, access, agents, bridge_door, callers, documents, events, health, jobs, message, metrics, openapi, output,
-    pull, tokens,
+    pull, tokens, workflows,
 };
 
 /// The doors of contracts, by their paths.
@@ -45,6 +45,8 @@ pub(super) fn router(app: App) -> Router {
         .route("/api/v1/jobs/{id}/cancel", post(jobs::cancel_job))
         .route("/api/v1/jobs/{id}/answer", post(jobs::answer_job))
         .route("/api/v1/jobs/{id}/retry", post(jobs::retry_job))
+        .route("/api/v1/workflows", post(workflows::start_workflow))
+        .route("/api/v1/workflows/{id}/diff", get(workflows::show_diff))
         .route("/api/v1/bridge", get(bridge_door::show_bridge).post(bridge_door::ask_agent))
         .route("/api/v1/callers", get(callers::list_callers))
         .route("/api/v1/agents", get(agents::list_agents))

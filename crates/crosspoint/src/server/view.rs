@@ -7,7 +7,7 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Breaker, FAILURES_MAX};
 use crosspoint_engine::grant::{Grant, Role, Unusable};
-use crosspoint_engine::job::{Job, State};
+use crosspoint_engine::job::{Job, Origin, State};
 use crosspoint_engine::runtime::{AgentView, Stuck};
 use crosspoint_engine::store::Found;
 use crosspoint_engine::wall_clock;
@@ -53,9 +53,7 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
     let request = &job.request;
     let mut object = Object::open(out);
     object.quoted("id", request.id);
-    if let Some(parent) = request.parent {
-        object.quoted("parent", parent);
-    }
+    push_origin(&mut object, request.origin.as_ref());
     object.text("request_id", &request.request_id);
     if beside.has_caller && !request.caller.is_empty() {
         object.text("caller", &request.caller);
@@ -94,6 +92,20 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
         push_array(object.name("violations"), &beside.violations, push_violation);
     }
     object.close();
+}
+
+fn push_origin(object: &mut Object<'_>, origin: Option<&Origin>) {
+    let Some(origin) = origin else { return };
+    object.quoted("parent", origin.job());
+    let mut shown = object.object("origin");
+    match origin {
+        Origin::RetryOf(job) => shown.quoted("retry_of", job),
+        Origin::ChildOf { parent, stage } => {
+            shown.quoted("child_of", parent);
+            shown.text("stage", stage);
+        }
+    }
+    shown.close();
 }
 
 fn push_progress(object: &mut Object<'_>, job: &Job, extent: Extent) {
@@ -173,6 +185,12 @@ pub(super) fn push_agent(out: &mut Vec<u8>, agent: &AgentView, of_itself: &OfIts
     }
     if let Some(since) = agent.token_refused_since {
         object.quoted("token_refused_since", since);
+    }
+    if let Some(reached) = &agent.reached {
+        object.text("address", &reached.address);
+        if let Some(trouble) = &reached.trouble {
+            object.text("cannot_connect", trouble);
+        }
     }
     object.close();
 }

@@ -104,6 +104,13 @@ fn cut(text: &str, width: usize) -> String {
     shown + "\u{2026}"
 }
 
+/// Returns how wide the lines of a table are in a terminal of this width.
+#[cfg(test)]
+pub(crate) fn width_in(columns: &[Column], rows: &[Vec<String>], room: usize) -> usize {
+    let widths = widths(columns, rows, Some(room));
+    rows.iter().map(|row| line(row, &widths).width()).max().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,7 @@
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::Response;
 use axum::routing::post;
 use crosspoint_contracts::Contract;
@@ -28,11 +28,10 @@ pub(super) fn routes<B: Backend>() -> Router<Doors<B>> {
 async fn ask<B: Backend>(
     State(doors): State<Doors<B>>,
     caller: SentBy,
-    headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
     let asking = Asking { wait: Some(doors.sync_wait), ..Asking::default() };
-    let asked = doors.admit((CONTRACT, caller), &headers, asking, received).await?;
+    let asked = doors.admit((CONTRACT, caller), asking, received).await?;
     let now = doors.backend.with_text(ended(&asked).await).await?.now;
     let job = B::Job::snapshot(&now);
     match job.ended() {

@@ -19,3 +19,4 @@ mod store;
 mod support;
 mod task;
 mod workflow;
+mod workflow_runs;

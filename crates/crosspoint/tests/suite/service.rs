@@ -174,3 +174,48 @@ fn the_page_about_programs_shows_what_a_reader_gets() {
 fn failure(answer: &Value) -> (&Value, &Value) {
     (&answer["status"], &answer["error"]["code"])
 }
+
+#[test]
+fn an_address_that_another_program_has_is_said_to_be_taken() {
+    let service = Service::of("cat", &[]);
+    let address = service.address().to_string();
+    let mut second = crosspoint(&["agent", "second", "--work", "help", "--listen", &address, "--", "cat"]);
+    let second = second.current_dir(service.directory()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("cannot listen on {address}")) && said.contains("another program has it"), "{said}");
+}
+
+#[test]
+fn a_second_agent_of_the_name_is_told_which_file_is_taken_and_what_to_do() {
+    let service = Service::of("cat", &[]);
+    let mut second = crosspoint(&["agent", "helper", "--work", "help", "--listen", "127.0.0.1:0", "--", "cat"]);
+    let second = second.current_dir(service.directory()).output().expect("it runs");
+    let said = String::from_utf8_lossy(&second.stderr);
+    assert_eq!(second.status.code(), Some(2), "{said}");
+    assert!(said.contains("helper.answers") && said.contains("--data DIR"), "{said}");
+}
+
+#[test]
+fn what_is_said_of_a_request_has_the_id_that_its_caller_knows() {
+    let service = Service::of("cat", &[]);
+    assert_eq!(service.run("order-7", &json!({"a": 1})).status, 200);
+    until("it is told", || service.said().contains("request order-7  help  completed").then_some(()));
+    let other = service.run("order-7", &json!({"a": 2}));
+    assert_eq!(other.status, 409, "{other:?}");
+    assert!(other.text().contains("that of request order-7"), "{other:?}");
+}
+
+#[test]
+fn a_failed_result_has_the_exit_code_of_the_program() {
+    let service = Service::of("echo printed; exit 7", &[]);
+    let failed = service.post("/api/agent/message", &request(MESSAGE, "help", &json!({}))).json();
+    assert_eq!(
+        (&failed["payload"]["status"], &failed["payload"]["exit_code"]),
+        (&json!("failed"), &json!(7)),
+        "{failed}"
+    );
+    let killed = Service::of("kill -9 $$", &[]);
+    let failed = killed.post("/api/agent/message", &request(MESSAGE, "help", &json!({}))).json();
+    assert_eq!(failed["payload"]["exit_code"], 1, "it has none of its own: {failed}");
+}

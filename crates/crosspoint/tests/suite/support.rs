@@ -33,3 +33,4 @@ pub(crate) mod task_caller;
 pub(crate) mod terminal;
 pub(crate) mod tokens;
 pub(crate) mod workers;
+pub(crate) mod workflow_place;

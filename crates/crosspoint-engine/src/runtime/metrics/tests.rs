@@ -15,7 +15,7 @@ use crate::runtime::AgentView;
 fn done(seq: u64, work: &str, agent: &str) -> Written {
     let request = Request {
         id: JobId::new(Seq(seq), Time(0), 1),
-        parent: None,
+        origin: None,
         door: Door::Native,
         caller: Arc::default(),
         request_id: "r".into(),
@@ -94,6 +94,7 @@ fn agents_that_are_not_told_apart_are_added_up() {
         joined: None,
         seen: None,
         token_refused_since: None,
+        reached: None,
     };
     let loads = counted.loads(&[view("a", 1), view("b", 2), view("c", 3)]);
     let shown: Vec<_> = loads.iter().map(|(name, load)| (&**name, load.running, load.breakers)).collect();

@@ -175,8 +175,9 @@ impl World {
     }
 
     fn sign_of_life(&mut self, attempt: u32, offset: &mut u64) -> Event {
-        match self.dice.below(4) {
+        match self.dice.below(5) {
             0 => Event::Heard { attempt },
+            4 => Event::Step { attempt, step: Body::of(&self.dice.next()) },
             3 => {
                 // Now and then the agent remembers the same again.
                 let memory = if self.dice.percent(30) { 0 } else { self.dice.next() };

@@ -177,6 +177,7 @@ impl World {
             hashes: Hashes { key: hash, alias },
             others: Vec::new(),
             document: Block::default(),
+            step: None,
         };
         Command::Submit(Arc::new(submission))
     }

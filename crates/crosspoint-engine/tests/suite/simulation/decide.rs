@@ -194,7 +194,8 @@ impl World {
                     Rejected::NotItsWork => known && !is_its_work,
                     Rejected::WrongType => (pinned.is_none() || is_its_work) && !takers.any(is_addressed),
                     // The first agent is always present, and takes both works.
-                    Rejected::UnknownWork | Rejected::Full { .. } => false,
+                    // No stages are asked for here.
+                    Rejected::UnknownWork | Rejected::ParentEnded | Rejected::Full { .. } => false,
                 };
                 ensure!(right, "rejected: {reply:?}");
                 if *rejected == Rejected::WrongType {

@@ -79,6 +79,12 @@ impl Model {
                 }
                 (Cause::Heard, Must::Anything)
             }
+            Event::Step { attempt, .. } => {
+                if listen(*attempt) {
+                    job.cut_short = 0;
+                }
+                (Cause::Stepped(*attempt), Must::Anything)
+            }
             Event::Finish { attempt, result } => self.hears_result(seq, *attempt, result),
             Event::Answer { answer } => {
                 let must = if let Life::Asking { .. } = job.life { Must::WithAgent } else { Must::Anything };

@@ -81,6 +81,7 @@ pub(crate) enum Cause {
     Settled,
     Heard,
     Output(u32),
+    Stepped(u32),
     Asked,
     Done(u32, Box<str>),
     Failed(u32, Failure, Dispatched, Wish),

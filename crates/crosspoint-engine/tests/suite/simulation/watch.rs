@@ -41,6 +41,9 @@ impl Model {
                 ensure!(*offset == job.outputs && !block.0.is_empty(), "output at {offset}, not at {}", job.outputs);
                 job.outputs += block.0.len() as u64;
             }
+            What::Step { .. } => {
+                ensure!(matches!(cause, Cause::Stepped(by) if job.is_present(*by)), "a step out of nowhere: {cause:?}");
+            }
             What::Asked { question } => {
                 ensure!(matches!(cause, Cause::Asked), "a question out of nowhere: {cause:?}");
                 job.leave_asking(now);
@@ -59,6 +62,7 @@ impl Model {
                     Cause::Settled
                     | Cause::Heard
                     | Cause::Output(_)
+                    | Cause::Stepped(_)
                     | Cause::Asked
                     | Cause::Done(..)
                     | Cause::Failed(..)
@@ -173,6 +177,7 @@ impl Model {
             | Cause::Settled
             | Cause::Heard
             | Cause::Output(_)
+            | Cause::Stepped(_)
             | Cause::Asked
             | Cause::Done(..)
             | Cause::Failed(..)
@@ -242,6 +247,7 @@ impl Model {
                 ensure!(fails && failure == Failure::Unavailable, "failed at a start as {failure}");
             }
             Cause::Heard
+            | Cause::Stepped(_)
             | Cause::Asked
             | Cause::Done(..)
             | Cause::Withdrawn(_)
@@ -292,6 +298,7 @@ fn wished(cause: &Cause) -> Option<i64> {
         | Cause::Settled
         | Cause::Heard
         | Cause::Output(_)
+        | Cause::Stepped(_)
         | Cause::Asked
         | Cause::Done(..)
         | Cause::Died(_)

@@ -31,6 +31,10 @@ pub(crate) fn denied(why: Denied, id: &str) -> Refusal {
             Refusal::untimely(message, "a finished task never changes: GET it to see its result").clause("TASK-3.2")
         }
         Denied::NotWaiting(state) => untimely(format!("the task is {} and waits for no input", status_word(state))),
+        Denied::NotShown => {
+            let hint = "GET the task, and answer the question that it shows";
+            Refusal::untimely("the question was not shown to anyone yet; read the task first", hint).clause("TASK-4.3")
+        }
         Denied::WaitsForOperator => untimely("the task waits for an operator, not for input".to_owned()),
         Denied::Refused(refusal) => refusal,
     };

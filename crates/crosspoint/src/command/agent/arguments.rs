@@ -29,14 +29,16 @@ Examples:
   crosspoint agent builder --work build --work test --concurrency 2 -- ./build.sh
   crosspoint agent far --work dig --server http://10.0.0.7:7420 -- python3 dig.py
   crosspoint agent asker --work approve --ask -- ./approve.sh      keeps stdin open for answers
-  crosspoint agent shouter --work shout --listen 127.0.0.1:8000 -- tr a-z A-Z      serves callers itself
+  crosspoint agent loud --work shout --listen 127.0.0.1:8000 -- tr a-z A-Z    serves callers itself
 
 One line a job goes to stderr: its id, its work, how it ended, how long it took. Never what it was about.
+
+Where the server asks for tokens, CROSSPOINT_TOKEN_FILE names a file with the one for this agent's name.
 
 Exit codes: 0 stopped, 2 it could not join, listen or start the program, 130 interrupted twice.")]
 pub(crate) struct Agent {
     /// The agent's name; crosspoint agents list shows those that are taken
-    #[arg(value_name = "NAME", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new())]
+    #[arg(value_name = "NAME", value_hint = ValueHint::Other, value_parser = NonEmptyStringValueParser::new().try_map(name))]
     pub(crate) name: String,
 
     /// A kind of work it takes; may be repeated
@@ -141,6 +143,14 @@ pub(crate) struct Agent {
 fn contract_parser() -> impl TypedValueParser<Value = Contract> {
     PossibleValuesParser::new(Service::all_contracts().map(Contract::name))
         .try_map(|name| Contract::from_name(&name).ok_or("no such contract"))
+}
+
+/// Reads the agent's name, which becomes part of addresses and of names of files.
+fn name(text: String) -> Result<String, &'static str> {
+    match &*text {
+        "." | ".." => Err("it means a directory; write a name like report-writer"),
+        _ => Ok(text),
+    }
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {

@@ -6,6 +6,8 @@ use std::sync::OnceLock;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
+use crate::terminal::fold;
+
 /// Most lines that wait to be printed.
 const WAITING_MAX: usize = 1_000;
 
@@ -23,6 +25,12 @@ enum Line {
 /// Prints one line, as soon as stderr takes it.
 pub(super) fn say(line: &str) {
     let _ = LINES.get_or_init(start).try_send(Line::Text(line.to_owned()));
+}
+
+/// Prints a remark like one of `render::note`, as soon as stderr takes it. An agent that is told to stop must not wait
+/// for the words about it.
+pub(super) fn note(text: &str) {
+    say(&fold::for_stderr(text, 0));
 }
 
 /// Waits until the lines so far are printed, if stderr takes them.

@@ -10,6 +10,7 @@ use reqwest::StatusCode;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::lines;
 use crate::client::{Client, Failed, segment};
 use crate::command::agent::arguments::Agent;
 use crate::command::flags::Reach;
@@ -168,7 +169,7 @@ impl Link {
                     let works = self.terms["work"].as_array().map_or(0, Vec::len);
                     let works = if works == 1 { "1 work".to_owned() } else { format!("{works} works") };
                     let name = render::visible(&self.name);
-                    render::note(&format!(
+                    lines::note(&format!(
                         "agent {name} has joined {} for {works}; Ctrl-C ends it",
                         client.shown_address()
                     ));
@@ -189,7 +190,7 @@ impl Link {
         let mut since = lock(&self.hindered_since);
         if since.is_none() {
             let lease = self.lease.as_secs_f64();
-            render::note(&format!(
+            lines::note(&format!(
                 "{failed}; if they are dead they are gone after their lease: it is tried for {lease} s"
             ));
         }
@@ -213,13 +214,13 @@ impl Link {
 
     fn is_away(&self, failed: &Failed) {
         if !self.away.swap(true, Ordering::Relaxed) {
-            render::note(&format!("{failed}; it is waited for"));
+            lines::note(&format!("{failed}; it is waited for"));
         }
     }
 
     fn is_there(&self, client: &Client) {
         if self.away.swap(false, Ordering::Relaxed) {
-            render::note(&format!("the server is there again, at {}", client.shown_address()));
+            lines::note(&format!("the server is there again, at {}", client.shown_address()));
         }
     }
 }

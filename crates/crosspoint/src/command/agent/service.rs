@@ -30,6 +30,7 @@ use super::DRAIN;
 use super::arguments::Agent;
 use super::lines::{self, say};
 use crate::Exit;
+use crate::command::serve::listening::cannot_listen;
 use crate::config::Config;
 use crate::exec::{self, Given, Next, OrphanLock, Program, ProgramEvent, Running};
 use crate::signals::Signals;
@@ -51,7 +52,7 @@ const KILL_TIME_MAX: Duration = Duration::from_secs(3);
 struct Worker {
     program: Arc<Program>,
     orphan_lock: OrphanLock,
-    /// Where the documents are, once there is one.
+    /// Where the documents are.
     directory: PathBuf,
     documents: OnceCell<Documents>,
     total: Duration,
@@ -70,10 +71,10 @@ pub(super) fn run(arguments: &Agent, listen: &str, program: Program) -> Result<E
         made.with_context(|| format!("cannot make {}", directory.display()))?;
         let worker = Arc::new(Worker::new(arguments, program, (lock, documents)));
         let service = service(arguments, &worker).answers(&answers);
-        let listener = TcpListener::bind(listen)
-            .await
-            .with_context(|| format!("cannot listen on {listen}; write it as 127.0.0.1:8000"))?;
-        serve(arguments, listener, service).await
+        match TcpListener::bind(listen).await {
+            Ok(listener) => serve(arguments, listener, service, &worker, &answers).await,
+            Err(error) => Ok(cannot_listen(listen, &error, "127.0.0.1:8000")),
+        }
     });
     // Does not wait for threads that still read from programs that are dead.
     runtime.shutdown_background();
@@ -122,7 +123,13 @@ fn service(arguments: &Agent, worker: &Arc<Worker>) -> Service {
 }
 
 /// Serves until Ctrl-C. Then running programs may end; a second one ends them at once.
-async fn serve(arguments: &Agent, listener: TcpListener, service: Service) -> Result<Exit> {
+async fn serve(
+    arguments: &Agent,
+    listener: TcpListener,
+    service: Service,
+    worker: &Worker,
+    answers: &Path,
+) -> Result<Exit> {
     let address = listener.local_addr().context("the address is not known")?;
     let mut signals = Signals::new()?;
     let (stop, stopped) = oneshot::channel::<()>();
@@ -132,11 +139,14 @@ async fn serve(arguments: &Agent, listener: TcpListener, service: Service) -> Re
     // What hinders it is told before any address is.
     tokio::select! {
         biased;
-        served = &mut serving => return not_served(served),
+        served = &mut serving => return not_served(served, answers),
         () = std::future::ready(()) => {}
     }
+    // The agent has its store now, so no other has its files. An earlier one may have been killed and have left some.
+    let cleared = worker.documents().await.map(drop);
+    cleared.with_context(|| format!("cannot clear {}", worker.directory.display()))?;
     let name = render::visible(&arguments.name);
-    render::note(&format!(
+    lines::note(&format!(
         "agent {name} is at http://{address} for callers of {}; Ctrl-C ends it",
         contracts.join(", ")
     ));
@@ -144,7 +154,7 @@ async fn serve(arguments: &Agent, listener: TcpListener, service: Service) -> Re
         served = &mut serving => return served.map(|()| Exit::Fine).context("the agent can no longer be served"),
         () = signals.next() => {}
     }
-    render::note("leaving: no more work is taken, and what is under way may end; again ends it");
+    lines::note("leaving: no more work is taken, and what is under way may end; again ends it");
     drop(stop);
     tokio::select! {
         served = &mut serving => served.map(|()| Exit::Fine).context("the agent could not be stopped"),
@@ -152,9 +162,14 @@ async fn serve(arguments: &Agent, listener: TcpListener, service: Service) -> Re
     }
 }
 
-/// Says why an agent is not served.
-fn not_served(served: std::io::Result<()>) -> Result<Exit> {
+/// Says why an agent is not served, whose answers are in this file.
+fn not_served(served: std::io::Result<()>, answers: &Path) -> Result<Exit> {
     match served {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => {
+            let message = format!("another agent keeps its answers in {}", answers.display());
+            render::refused(&message, "give this one another name, or another data directory: --data DIR");
+            Ok(Exit::CouldNot)
+        }
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             render::refused(&error.to_string(), "add --token-file FILE, or --open-to-all if the network is trusted");
             Ok(Exit::CouldNot)
@@ -172,8 +187,8 @@ async fn run_for(worker: Arc<Worker>, input: Bytes, context: Context) -> Result<
         Err(failed) if failed.failure == Failure::Cancelled => "cancelled",
         Err(_) => "failed",
     };
-    let (id, work) = (context.id_and_trace().0, render::visible(context.work()));
-    say(&format!("job {id}  {work}  {how}  {:.1} s", began.elapsed().as_secs_f64()));
+    let (id, work) = (render::visible(context.request_id()), render::visible(context.work()));
+    say(&format!("request {id}  {work}  {how}  {:.1} s", began.elapsed().as_secs_f64()));
     result
 }
 
@@ -255,10 +270,14 @@ impl Worker {
         }
     }
 
-    /// Writes the caller's document for the program. The agent has its store by then, so no other has its files.
+    /// Returns the documents of the jobs under way. Those of an earlier process are removed first, once.
+    async fn documents(&self) -> std::io::Result<&Documents> {
+        self.documents.get_or_try_init(|| Documents::open(self.directory.clone())).await
+    }
+
+    /// Writes the caller's document for the program.
     async fn document(&self, context: &Context) -> std::io::Result<Document> {
-        let documents = self.documents.get_or_try_init(|| Documents::open(self.directory.clone())).await?;
-        documents.write(Bytes::copy_from_slice(context.document())).await
+        self.documents().await?.write(Bytes::copy_from_slice(context.document())).await
     }
 
     /// Waits until there is a reason to end the program.
@@ -297,7 +316,7 @@ impl Worker {
             }
             ProgramEvent::Heard => None,
             ProgramEvent::Broken(rule) => {
-                say(&format!("job {}: {rule}", context.id_and_trace().0));
+                say(&format!("request {}: {rule}", render::visible(context.request_id())));
                 None
             }
             ProgramEvent::Ask(question) => {

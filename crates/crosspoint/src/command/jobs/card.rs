@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::event_line::progress;
-use crate::client::{JobFields, Outcome, Owed, Question, Violation, advice_on_outcome, plain};
+use crate::client::{JobFields, Origin, Outcome, Owed, Question, Violation, advice_on_outcome, plain};
 use crate::terminal::json;
 use crate::terminal::render;
 
@@ -22,9 +22,7 @@ pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
     if let Some(caller) = &job.caller {
         row(out, "caller", caller)?;
     }
-    if let Some(parent) = &job.parent {
-        row(out, "repeats", parent)?;
-    }
+    print_origin(out, job.origin.as_ref())?;
     row(out, "door", &job.door)?;
     row(out, "priority", &job.priority)?;
     row(out, "attempts", &job.attempts.to_string())?;
@@ -46,6 +44,17 @@ pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
     }
     print_violations(out, &job.violations)?;
     job.outcome.as_ref().map_or(Ok(()), |outcome| print_outcome(out, outcome))
+}
+
+fn print_origin(out: &mut impl Write, origin: Option<&Origin>) -> io::Result<()> {
+    let Some(origin) = origin else { return Ok(()) };
+    if let Some(job) = &origin.retry_of {
+        row(out, "repeats", job)?;
+    }
+    if let Some(job) = &origin.child_of {
+        row(out, "stage", &format!("{} of {job}", origin.stage.as_deref().unwrap_or_default()))?;
+    }
+    Ok(())
 }
 
 /// Lists the rules that were broken. What was broken alike in several attempts is one row, with how often.

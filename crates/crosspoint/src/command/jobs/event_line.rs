@@ -24,6 +24,7 @@ struct Data {
     text: Option<String>,
     question: Option<Question>,
     answer: Option<Box<RawValue>>,
+    done: Option<Box<RawValue>>,
     failure: Option<String>,
     until: Option<String>,
     outcome: Option<Outcome>,
@@ -65,6 +66,7 @@ fn details(event: &Event, data: Data) -> String {
         "output" => data.text.unwrap_or_default().trim_end().to_owned(),
         "question" => data.question.map(|question| plain(&question.prompt)).unwrap_or_default(),
         "answer" => content(data.answer.as_deref()),
+        "step" => content(data.done.as_deref()),
         "retrying" => {
             let (failure, until) = (data.failure.unwrap_or_default(), data.until.unwrap_or_default());
             format!("attempt {attempt} ended with {failure}; the next is due at {until}")

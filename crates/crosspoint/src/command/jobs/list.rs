@@ -23,7 +23,7 @@ const COLUMNS: [Column; 6] = [
     Column { head: "NOTE", fit: Fit::Cut },
 ];
 
-pub(super) async fn list(client: &Client, arguments: &JobsList) -> Result<Exit> {
+pub(crate) async fn list(client: &Client, arguments: &JobsList) -> Result<Exit> {
     let (mut jobs, mut next) = (Vec::new(), arguments.before.clone());
     loop {
         let missing = arguments.limit - u32::try_from(jobs.len()).unwrap_or(u32::MAX).min(arguments.limit);
@@ -81,4 +81,18 @@ fn note(job: &JobFields) -> String {
 
 fn age(at: &str, now: jiff::Timestamp) -> String {
     at.parse().map_or_else(|_| "?".to_owned(), |at| table::age(at, now))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_terminal_of_80_columns_is_wide_enough() {
+        let id = uuid::Uuid::nil().to_string();
+        let row = [&*id, "cancelled", "365d", "configure_every_host", "the-agent-of-the-lab", "unavailable"];
+        let rows = [row.map(str::to_owned).to_vec()];
+        assert_eq!(table::width_in(&COLUMNS, &rows, 200), 110, "there is room for all of it");
+        assert!(table::width_in(&COLUMNS, &rows, 80) <= 80);
+    }
 }

@@ -148,7 +148,7 @@ impl Address {
 impl Unheard {
     pub(super) fn print(self, address: &str) -> Exit {
         match self {
-            Unheard::Failed(error) => cannot_listen(address, &error),
+            Unheard::Failed(error) => cannot_listen(address, &error, "127.0.0.1:7420"),
             Unheard::Exposed => {
                 let message =
                     format!("{address} can be reached from other machines, and callers are not asked for a token");
@@ -161,7 +161,8 @@ impl Unheard {
     }
 }
 
-fn cannot_listen(address: &str, error: &io::Error) -> Exit {
+/// Says why an address cannot be listened on, and what to do about it. `example` is an address as it should be written.
+pub(in crate::command) fn cannot_listen(address: &str, error: &io::Error, example: &str) -> Exit {
     let hints = [
         (ErrorKind::AddrInUse, "another program has it; stop that one, or choose another: --listen 127.0.0.1:0"),
         (ErrorKind::AddrNotAvailable, "this machine does not have that address; 127.0.0.1 is always there"),
@@ -169,10 +170,12 @@ fn cannot_listen(address: &str, error: &io::Error) -> Exit {
     ];
     let known = hints.into_iter().find(|(kind, _)| *kind == error.kind());
     let hint = match known {
-        _ if address == UNIX => "one server a data directory: stop the other, or choose another directory with --data",
-        Some((_, hint)) => hint,
-        None => "give an address and a port: --listen 127.0.0.1:7420",
+        _ if address == UNIX => {
+            "one server a data directory: stop the other, or choose another directory with --data".to_owned()
+        }
+        Some((_, hint)) => hint.to_owned(),
+        None => format!("give an address and a port: --listen {example}"),
     };
-    render::refused(&format!("cannot listen on {address}: {error}"), hint);
+    render::refused(&format!("cannot listen on {address}: {error}"), &hint);
     Exit::CouldNot
 }

@@ -258,6 +258,7 @@ impl<'l> Line<'l> {
             | What::Progress(_)
             | What::Asked { .. }
             | What::Answered { .. }
+            | What::Step { .. }
             | What::Retrying { .. }
             | What::Interrupted { .. } => Data::Other(view::Event { entry, violations: &[] }),
         };

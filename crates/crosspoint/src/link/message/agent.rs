@@ -94,7 +94,7 @@ impl MessageAgent {
         before: Option<&MessageAgent>,
     ) -> MessageAgent {
         let push = plan.url.as_ref().map(|url| {
-            let http = Http::new(url, plan.token.as_ref().map(Token::reveal), answers);
+            let http = Http::new(&plan.name, url, plan.token.as_ref().map(Token::reveal), answers);
             let endpoint = http.endpoint(PATH);
             Push { http, endpoint }
         });

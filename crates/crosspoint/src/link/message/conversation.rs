@@ -46,6 +46,7 @@ pub(super) struct Conversation<'m> {
     /// What the agent waits to be told.
     question: Option<Question>,
     is_paused: bool,
+    is_answering: bool,
     /// Until when the agent may be silent that answered the request with something else than a message.
     misanswered_until: Option<Instant>,
     began: Instant,
@@ -82,6 +83,7 @@ impl<'m> Conversation<'m> {
             pulled: None,
             question: None,
             is_paused: false,
+            is_answering: false,
             misanswered_until: None,
             began,
             quiet,
@@ -113,8 +115,8 @@ impl<'m> Conversation<'m> {
                     None
                 }
                 Next::Answered(answer) => {
-                    self.question = None;
-                    self.send(Some(answer.map_err(gone)?)).await?;
+                    let answered = self.question.take().zip(Some(answer.map_err(gone)?));
+                    self.send(answered).await?;
                     None
                 }
                 Next::Gone => return Err(self.agent_gone()),
@@ -175,7 +177,8 @@ impl<'m> Conversation<'m> {
     }
 
     /// Sends the request, or sends it again with a person's answer in it: the agent knows by its id that it has it.
-    async fn send(&mut self, answer: Option<Body>) -> Result<(), Failed> {
+    async fn send(&mut self, answer: Option<(Question, Body)>) -> Result<(), Failed> {
+        self.is_answering = answer.is_some();
         let request = sending::request(self.agent(), &self.attempt, answer).await?;
         let (job, attempt) = (self.attempt.job().id(), self.attempt.number());
         let agent = self.agent().clone();
@@ -191,8 +194,7 @@ impl<'m> Conversation<'m> {
     /// Handles the answer to a pushed message.
     async fn posted(&mut self, answer: Answered) -> Result<Option<Ended>, Failed> {
         self.posting = None;
-        let status = Ok((answer.status, Some(answer.body.len())));
-        remote::log(&self.attempt, self.began, status);
+        remote::log(&self.attempt, self.began, Ok((answer.status, Some(answer.body.len()))));
         let Judged { verdict, about, notes } = verdict::of_answer(&answer, &self.agent().options.agent_types);
         let is_message = notes.is_empty();
         self.note(notes);
@@ -202,6 +204,10 @@ impl<'m> Conversation<'m> {
                 self.misanswered_until = self.silent_until().filter(|_| !is_message);
                 self.attempt.heard_at_once();
                 Ok(None)
+            }
+            // The agent asks something else by now, and says what if it is asked how the work goes.
+            PushVerdict::Refused(failed) if self.is_answering && failed.failure == Failure::Conflict => {
+                self.send(None).await.map(|()| None)
             }
             PushVerdict::Refused(failed) => Ok(Some(Err(failed))),
             PushVerdict::Said(_) if naming == Naming::Foreign => {

@@ -8,7 +8,7 @@ use crosspoint_contracts::clause::all::ALL_129;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::message::Notice;
 use crosspoint_contracts::message::version::{SPOKEN, pick};
-use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::reply::{Failed, Question};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_engine::wall_clock;
@@ -35,10 +35,14 @@ pub(super) struct Request {
 
 /// Writes the request of an attempt, with a person's answer in it if there is one. Every sending has the same request
 /// id and a new message id (MSG-5.2).
-pub(super) async fn request(agent: &MessageAgent, attempt: &Attempt, answer: Option<Body>) -> Result<Request, Failed> {
+pub(super) async fn request(
+    agent: &MessageAgent,
+    attempt: &Attempt,
+    answer: Option<(Question, Body)>,
+) -> Result<Request, Failed> {
     let document = attempt.document().await?;
     let mut assignment = assignment(attempt.job(), attempt.number(), &document, attempt.time_left());
-    assignment.answer = answer.as_ref();
+    assignment.answer = answer.as_ref().map(|(question, answer)| (question, answer));
     let outgoing = outgoing::request(&assignment, &agent.options)?;
     if let Some(lost) = &outgoing.lost {
         attempt.noted(ALL_129.id, ALL_129.level, lost.clone());

@@ -12,6 +12,7 @@ use crosspoint_contracts::message::{Notice, WorkState};
 use crosspoint_contracts::reply::{Failed, Progress};
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::runtime::{Attempt, Engine, Gone};
+use crosspoint_exchange::answer::OUTPUT_STEP;
 use crosspoint_exchange::refusal::{Limit, Refusal};
 use uuid::Uuid;
 
@@ -28,6 +29,8 @@ pub(super) struct Steps {
     bytes_max: u64,
     /// The output so far, if there may be any.
     chunks: Option<Chunks>,
+    /// What the last status said of how far the work is.
+    last: Option<Uuid>,
 }
 
 /// Why a chunk, or a set of them, cannot be taken.
@@ -59,7 +62,7 @@ pub(super) struct Finished {
 
 impl Steps {
     pub(super) fn new(directory: &Path, bytes_max: u64) -> Steps {
-        Steps { directory: directory.to_owned(), bytes_max, chunks: None }
+        Steps { directory: directory.to_owned(), bytes_max, chunks: None, last: None }
     }
 
     /// Takes a status: what it printed is on disk when this returns.
@@ -73,7 +76,11 @@ impl Steps {
         let is_chunk = status.chunk.is_some();
         let known = attempt.job().progress.as_ref().and_then(|known| known.percent);
         // What is printed all the while is a step of its own, which says nothing of how far the work is.
-        let is_print = status.chunk.is_some_and(|chunk| chunk.total.is_none()) && known == progress.percent;
+        let is_print = is_chunk && *status.name == *OUTPUT_STEP
+            || status.chunk.is_some_and(|chunk| chunk.total.is_none()) && known == progress.percent;
+        // MSG-6.4: a status that is repeated is a sign of life, and nothing new.
+        let said = if is_print { self.last } else { Some(said(document)) };
+        let is_news = std::mem::replace(&mut self.last, said) != said;
         let broken = if status.output.is_empty() && !is_chunk && !self.may_have_file(attempt) {
             Vec::new()
         } else {
@@ -82,7 +89,7 @@ impl Steps {
         };
         // A chunk that were handed on with the progress would be one of many that its reader never sees.
         let document = progress.document.filter(|_| !is_chunk);
-        match is_print {
+        match is_print || !is_news {
             true => attempt.heard().await,
             false => attempt.advanced(Progress { document, ..progress }).await,
         }
@@ -188,6 +195,17 @@ pub(super) async fn remove_leftovers(directory: &Path, engine: &Engine) {
             remove(directory, job, attempt).await;
         }
     }
+}
+
+/// Returns a digest of what a message says. Its id and its time do not count: agents renew them when they repeat it.
+fn said(document: &[u8]) -> Uuid {
+    let tape = Tape::scan(document).ok();
+    let members = tape.as_ref().and_then(Tape::root).into_iter().flat_map(Value::members);
+    let counts = |name: &str| !matches!(name, "message_id" | "timestamp");
+    let counted = members.filter(|(name, _)| counts(&name.decode()));
+    counted.fold(Uuid::nil(), |said, (name, value)| {
+        Uuid::new_v5(&Uuid::new_v5(&said, name.decode().as_bytes()), value.source().as_bytes())
+    })
 }
 
 /// Reads what a status says about its step. What is missing or of another type counts as absent (ALL-11).

@@ -88,13 +88,18 @@ impl Questions {
     }
 
     fn known_answer(&mut self, question: &Question) -> Option<Body> {
-        match self.owed.pop_front() {
-            Some(known) if known.question == *question => Some(known.answer),
-            Some(_) | None => {
-                self.owed.clear();
-                None
-            }
-        }
+        let is_first = self.owed.front().is_some_and(|known| known.question == *question);
+        let mut others = self.owed.iter().enumerate().filter(|(_, known)| known.question == *question);
+        // An agent that keeps answers itself does not ask again what it had the answer to.
+        let place = match (others.next(), others.next()) {
+            (Some((place, _)), None) => Some(place),
+            (Some(_), Some(_)) | (None, _) => is_first.then_some(0),
+        };
+        let Some(place) = place else {
+            self.owed.clear();
+            return None;
+        };
+        self.owed.drain(..=place).next_back().map(|known| known.answer)
     }
 }
 

@@ -42,7 +42,7 @@ fn queue(sessions: u128, policy: &Policy) -> Queue {
 fn handed(seq: u64) -> Handed {
     let request = Request {
         id: JobId::new(Seq(seq), Time::default(), seq),
-        parent: None,
+        origin: None,
         door: Door::Native,
         caller: "".into(),
         request_id: "".into(),

@@ -50,6 +50,7 @@ fn all() -> Vec<(&'static str, Make)> {
         ("output", make::<Printed>),
         ("question", make::<Asked>),
         ("answer", make::<Answered>),
+        ("step", make::<Stepped>),
         ("retrying", make::<Retrying>),
         ("interrupted", make::<Interrupted>),
         ("completed", make::<Ended>),
@@ -110,6 +111,13 @@ struct Asked {
 struct Answered {
     at: When,
     answer: Any,
+}
+
+/// A step of the work is done. Of a run of a workflow: what a stage said, and what was decided.
+#[derive(JsonSchema)]
+struct Stepped {
+    at: When,
+    done: Any,
 }
 
 /// An attempt failed, and there will be another.

@@ -64,8 +64,10 @@ pub(super) struct SetBreaker {
 pub(super) struct Job {
     /// Its id, which never changes.
     id: Id,
-    /// The job that this one repeats.
+    /// The job that this one came from.
     parent: Option<Id>,
+    /// How it came from that job.
+    origin: Option<Origin>,
     /// The caller's id for it; the job's own where the caller gave none.
     request_id: String,
     /// The name of the token by which it was submitted, for those who see the jobs of all callers.
@@ -98,6 +100,22 @@ pub(super) struct Job {
     owed: Option<Owed>,
     /// The rules that were broken about it.
     violations: Option<Vec<Violation>>,
+}
+
+/// How a job came from another one: it repeats that job, or it is a stage of it.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+enum Origin {
+    Retry {
+        /// The job that this one repeats.
+        retry_of: Id,
+    },
+    Child {
+        /// The job that has this one done. When it ends, this one is cancelled.
+        child_of: Id,
+        /// What the stage is called there.
+        stage: String,
+    },
 }
 
 /// An outcome that a caller has not been told yet.
@@ -282,6 +300,10 @@ pub(super) struct Agent {
     /// Since when the agent refuses the server's token, or wants one; left out while it does not. The operator mends it
     /// by `token_file` of the agent.
     token_refused_since: Option<When>,
+    /// Where the server calls it; left out for an agent that has no address.
+    address: Option<String>,
+    /// Why the last attempt to connect to it failed; left out while connections are made.
+    cannot_connect: Option<String>,
 }
 
 /// A sign of life of an agent.

@@ -17,7 +17,7 @@ use super::shape::{
     Agent, AgentPage, Alive, CallerPage, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
 };
 use super::word::Any;
-use super::{bridge, message, pull, run, task, token, workflow};
+use super::{bridge, message, pull, run, task, token, workflow, workflows};
 use crate::server::access::Needs;
 use crate::server::query::{LIST_DEFAULT, LIST_MAX};
 use crate::verdict::DocumentReport;
@@ -38,10 +38,11 @@ pub(super) const TASKS: &str = "tasks";
 pub(super) const BRIDGE: &str = "bridge";
 pub(super) const ENVELOPES: &str = "envelopes";
 pub(super) const MESSAGES: &str = "messages";
+pub(super) const WORKFLOWS: &str = "workflows";
 const SERVER: &str = "server";
 
 /// The groups of operations.
-pub(super) const TAGS: [(&str, &str); 11] = [
+pub(super) const TAGS: [(&str, &str); 12] = [
     (RUNS, "The door of the run contract: what comes in, goes out and is refused is a document of that contract."),
     (JOBS, "Work: submitted, followed, answered, stopped."),
     (AGENTS, "Those who do it, and how they are."),
@@ -52,6 +53,7 @@ pub(super) const TAGS: [(&str, &str); 11] = [
     (BRIDGE, "The bridge contract: where the requests come in that a driver finds in a directory."),
     (ENVELOPES, "The workflow contract: where an envelope is given to one agent."),
     (MESSAGES, "The message contract: work for its agents, and from its callers."),
+    (WORKFLOWS, "Runs of whole workflows: jobs whose stages are jobs of their own."),
     (SERVER, "The server itself."),
 ];
 
@@ -63,6 +65,7 @@ pub(super) fn operations(facts: &Facts) -> Vec<Operation> {
     all.extend(message::operations(facts));
     all.extend(needs(Needs::Caller, jobs(facts)));
     all.extend(needs(Needs::Caller, one_job(facts)));
+    all.extend(needs(Needs::Caller, workflows::operations()));
     all.extend(needs(Needs::Caller, bridge::operations(facts)));
     all.extend(callers());
     all.extend(agents());
@@ -252,7 +255,7 @@ pub(super) fn key() -> Value {
     json!({ "type": "string", "minLength": 1, "maxLength": NAME_BYTES_MAX, "pattern": "^[!-~]([ -~]*[!-~])?$" })
 }
 
-fn id() -> Value {
+pub(super) fn id() -> Value {
     json!({ "type": "string", "format": "uuid" })
 }
 

@@ -48,6 +48,7 @@ impl Serialize for Event<'_> {
             }
             What::Asked { question } => map.serialize_entry("question", question)?,
             What::Answered { answer } => map.serialize_entry("answer", answer)?,
+            What::Step { step } => map.serialize_entry("done", step)?,
             What::Retrying { attempt, failure, until } => {
                 map.serialize_entry("attempt", attempt)?;
                 map.serialize_entry("failure", failure.name())?;

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::bridge_caller::{BRIDGE, new_id};
+use crate::support::program::crosspoint;
 use crate::support::puller::Puller;
 use crate::support::server::{Answer, Server};
 
@@ -87,4 +88,18 @@ fn a_server_that_remembers_many_agents_says_so_in_some_lines() {
     let banner = log[before..].split("Ctrl-C stops it.").next().expect("there is a banner");
     assert!(banner.contains("and 14 more; crosspoint agents list lists all"), "{banner}");
     assert!(banner.contains("agent-00") && banner.len() < 20 * 1_200 + 1_000, "{}", banner.len());
+}
+
+#[test]
+fn commands_hint_at_commands() {
+    let server = Server::start();
+    let submit = |work: &str| {
+        let mut command = crosspoint(&["submit", work, "--server", &server.url()]);
+        String::from_utf8(command.output().expect("it runs").stderr).expect("text")
+    };
+    assert!(submit("ecoh").contains("did you mean echo?"), "{}", submit("ecoh"));
+    let works: Vec<String> = (0..100).map(long).collect();
+    joined(&server, "much", 1, &works);
+    let said = submit("other");
+    assert!(said.contains("crosspoint agents list shows all") && !said.contains("/api/v1"), "{said}");
 }

@@ -1,6 +1,8 @@
 //! What agents print that does not fit together, or is too much (MSG-9): the agent is told, it is on record, and the
 //! outcome stands.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::support::message_post::{Posted, result, status};
@@ -110,4 +112,33 @@ fn more_plain_output_than_is_taken_is_refused_and_the_result_counts() {
     assert_eq!((&job["outcome"]["outputs"], &job["state"]), (&json!("done"), &json!("completed")), "{job:#}");
     assert_eq!(clauses(&job), ["MSG-9.5"]);
     assert_eq!(server.get(&format!("/api/v1/jobs/{id}/output")).text(), "12345\n");
+}
+
+/// MSG-6.4: agents repeat themselves, with new ids and times. That is life, and no news.
+#[test]
+fn a_status_that_is_repeated_is_no_new_progress() {
+    let agent = Posted::taking();
+    let server = Server::configured(&agent.configuration("helper", ""));
+    let id = server.begin("helper");
+    let request = agent.request(1);
+    let printed = |output: &str, place: &str| {
+        let mut message = chunk(&request, output, place);
+        message["payload"]["step"]["name"] = json!("output");
+        message["payload"]["progress_percent"] = json!(0);
+        message
+    };
+    server.takes(&printed("a\n", "bytes 0-2"));
+    // Progress is shown ten times a second at most: repeats within that time would prove nothing.
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_millis(500) {
+        server.takes(&status(&request, 50));
+        server.takes(&printed("b\n", "bytes 2-4"));
+    }
+    let job = server.job(&id);
+    let shown = (&job["progress"]["percent"], &job["progress"]["step"]);
+    assert_eq!(shown, (&json!(50), &status(&request, 50)["payload"]["step"]["name"]), "{job:#}");
+    server.takes(&status(&request, 60));
+    server.takes(&result(&request, "done"));
+    let events = server.get(&format!("/api/v1/jobs/{id}/events?follow=false")).text();
+    assert_eq!(events.matches("event: progress").count(), 2, "{events}");
 }

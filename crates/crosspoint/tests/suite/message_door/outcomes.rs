@@ -145,10 +145,14 @@ fn work_that_an_agent_did_without_success_is_a_result_that_failed() {
     valid("message.work_result", &said.answer.body);
     said.answers(&request);
     let payload = said.payload();
-    assert_eq!((&payload["status"], &payload["exit_code"]), (&json!("failed"), &json!(1)), "{payload}");
+    assert_eq!(
+        (&payload["status"], &payload["exit_code"]),
+        (&json!("failed"), &json!(3)),
+        "the program's own: {payload}"
+    );
     assert_eq!(payload["output"], "Deployment failed.", "{payload}");
     let details = &said.document["x_custom_fields"]["x_crosspoint"]["details"];
-    assert_eq!(details["exit_code"], 3, "the program's own: {details}");
+    assert_eq!(details["exit_code"], 3, "{details}");
 }
 
 #[test]

@@ -334,3 +334,14 @@ fn the_log_has_ids_works_and_statuses_and_nothing_of_what_was_said() {
     }
     assert!(log.contains("request_id=\"r-log-3\" work=\"nobody\""), "{log}");
 }
+
+/// Unknown members are kept and not used, so the caller is told of one that was perhaps meant as the input.
+#[test]
+fn a_member_that_was_perhaps_meant_as_inputs_is_a_warning() {
+    let server = Server::start();
+    let slip = json!({"request_id": "slip", "task_type": "echo", "input": {"a": 1}});
+    let answer = server.post("/agents/run/sync", &slip.to_string()).json();
+    assert_eq!((&answer["status"], &answer["outputs"]), (&json!("ok"), &json!({})), "{answer}");
+    let warning = "RUN-101: the request has no `inputs`, but a member `input`, which is kept and not used";
+    assert_eq!(answer["warnings"], json!([warning]), "{answer}");
+}

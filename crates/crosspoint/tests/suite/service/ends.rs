@@ -1,5 +1,6 @@
 //! How programs end that serve callers: cancelled, with their agent, and after Ctrl-C.
 
+use std::io::Read as _;
 use std::process::Command;
 
 use serde_json::json;
@@ -139,4 +140,37 @@ fn callers_that_follow_a_run_are_told_its_end_when_the_agent_stops() {
     assert_eq!(service.wait().code(), Some(0));
     let stream = caller.join().expect("it ends").expect("there is an answer").text();
     assert!(stream.contains("event: final") && stream.contains("{\"done\": 1}"), "{stream}");
+}
+
+#[test]
+fn the_callers_document_does_not_outlive_the_start_after_a_kill() {
+    let mut service = Service::of("echo \"$CROSSPOINT_DOCUMENT\" >> documents; sleep 600", &[]);
+    service.begin(TASK);
+    let document = until("the program runs", || service.file("documents").lines().next().map(str::to_owned));
+    assert!(std::fs::exists(&document).is_ok_and(|exists| exists), "{document}");
+    service.kill();
+    assert!(std::fs::exists(&document).is_ok_and(|exists| exists), "a killed agent leaves it");
+    service.start();
+    assert!(std::fs::exists(&document).is_ok_and(|exists| !exists), "{document}");
+}
+
+#[test]
+fn an_agent_ends_though_its_stderr_is_not_read() {
+    let (mut unread, stderr) = std::io::pipe().expect("a pipe can be made");
+    let directory = std::env::temp_dir().join(format!("crosspoint-unread-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory can be made");
+    let mut agent = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
+    agent.args(["agent", "helper", "--work", "help", "--listen", "127.0.0.1:0", "--", "cat"]).current_dir(&directory);
+    let mut agent = agent.stderr(stderr.try_clone().expect("it can be shared")).spawn().expect("it starts");
+    let mut said = [0; 16];
+    unread.read_exact(&mut said).expect("it says where it is");
+    // This one writes until the pipe is full, and then waits.
+    let mut fills = Command::new("yes").stdout(stderr).spawn().expect("it starts");
+    let state = |pid: u32| std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    until("the pipe is full", || state(fills.id()).contains("S (sleeping)").then_some(()));
+    let told = Command::new("kill").args(["-s", "TERM", &agent.id().to_string()]).status();
+    assert!(told.is_ok_and(|told| told.success()));
+    let ended = until("it ends", || agent.try_wait().expect("it can be asked"));
+    assert!(ended.success(), "{ended}");
+    let _ = (fills.kill(), fills.wait());
 }

@@ -4,6 +4,8 @@ use serde_json::json;
 
 use super::{MESSAGE, failure};
 use crate::support::message_caller::request;
+use crate::support::program::crosspoint;
+use crate::support::server::until;
 use crate::support::service::Service;
 
 #[test]
@@ -30,6 +32,18 @@ fn a_program_that_fails_tells_why_and_may_be_tried_again_where_it_says_so() {
     let service = Service::of(fail, &[]);
     assert_eq!(service.run("r-1", &json!({})).json()["status"], "error");
     assert_eq!(service.run("r-1", &json!({})).json()["outputs"], json!({"ok": true}), "nothing was done, so it runs");
+}
+
+/// SIGXFSZ is a write that fails, like a full disk, and not the end of the agent.
+#[test]
+fn an_agent_whose_files_may_not_become_longer_goes_on() {
+    let mut service = Service::of("head -c 5000 /dev/zero | tr '\\0' x", &[]);
+    service.restart_after("ulimit -f 2");
+    for _ in 0..2 {
+        let answer = service.run("r-1", &json!({})).json();
+        assert_eq!(answer["outputs"]["output"].as_str().map(str::len), Some(5_000), "{answer}");
+    }
+    until("it is said", || service.said().contains("answers cannot be kept").then_some(()));
 }
 
 #[test]
@@ -75,4 +89,33 @@ fn a_long_text_is_whole() {
     let service = Service::of("yes äh | head -c 3000000", &[]);
     let text = service.run("r-1", &json!({})).json()["outputs"]["output"].as_str().map(str::len);
     assert_eq!(text, Some(3_000_000));
+}
+
+#[test]
+fn a_null_character_in_an_id_is_seen_by_the_program() {
+    let service = Service::of("printf '{\"id\": \"%s\"}' \"${CROSSPOINT_REQUEST_ID//\\\\/|}\"", &[]);
+    let run = service.run("a\u{0}b", &json!({})).json();
+    assert_eq!(run["outputs"], json!({"id": "a|u0000b"}), "{run}");
+}
+
+#[test]
+fn an_agent_has_a_name_of_its_own_and_a_store_that_is_a_file() {
+    for name in [".", ".."] {
+        let refused = crosspoint(&["agent", name, "--work", "help", "--listen", "127.0.0.1:0", "--", "cat"])
+            .output()
+            .expect("it runs");
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains("it means a directory; write a name like report-writer"), "{said}");
+    }
+    let data = std::env::temp_dir().join(format!("crosspoint-stores-{}", std::process::id()));
+    let store = data.join("agents").join("helper.answers");
+    std::fs::create_dir_all(&store).expect("it can be made");
+    let listen = ["agent", "helper", "--work", "help", "--listen", "127.0.0.1:0", "--data"];
+    let refused = crosspoint(&[&listen[..], &[data.to_str().expect("it is text"), "--", "cat"]].concat())
+        .output()
+        .expect("it runs");
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(said.contains(&format!("answers cannot be kept in {}: it is a directory", store.display())), "{said}");
 }

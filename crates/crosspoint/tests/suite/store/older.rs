@@ -38,9 +38,20 @@ fn without_filled(text: &str) -> String {
     before.to_owned() + after
 }
 
+/// Earlier versions did not say how a job came from its parent.
+fn without_origins(text: &str) -> String {
+    let mut parts = text.split(r#""origin":{"retry_of":"#);
+    let mut whole = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (_, after) = part.split_once("},").expect("an object has an end");
+        whole.push_str(after);
+    }
+    whole
+}
+
 #[test]
 fn everything_is_exported_as_it_was() {
-    for schema in ["schema-7", "schema-8", "schema-10", "schema-12", "schema-13"] {
+    for schema in ["schema-7", "schema-8", "schema-10", "schema-12", "schema-13", "schema-14"] {
         let kept = |file: &str| root().join("testdata/stores").join(schema).join(file);
         let data = std::env::temp_dir().join(format!("crosspoint-older-{schema}-{}", std::process::id()));
         fs::create_dir_all(&data).expect("a directory can be made");
@@ -48,7 +59,7 @@ fn everything_is_exported_as_it_was() {
         let expected = fs::read_to_string(kept("export.jsonl")).expect("it is there");
         let exported = stdout(crosspoint(&["store", "export", "--data"]).arg(&data));
         let (_, lines) = exported.split_once('\n').expect("the first line says what store it is");
-        assert!(without_levels(lines) == expected, "{schema}: the export differs");
+        assert!(without_origins(&without_levels(lines)) == expected, "{schema}: the export differs");
         let _ = fs::remove_dir_all(data);
     }
 }

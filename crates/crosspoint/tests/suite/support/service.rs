@@ -15,6 +15,8 @@ pub(crate) struct Service {
     child: Option<Child>,
     directory: PathBuf,
     arguments: Vec<String>,
+    /// What the shell does that starts it.
+    before: &'static str,
     address: Option<SocketAddr>,
 }
 
@@ -33,14 +35,23 @@ impl Service {
         let start = ["agent", "helper", "--work", "help", "--listen", listen];
         let arguments = [&start[..], more, &["--", "bash", "-c", script]].concat();
         let arguments = arguments.into_iter().map(str::to_owned).collect();
-        let mut service = Service { child: None, directory, arguments, address: None };
+        let mut service = Service { child: None, directory, arguments, before: "true", address: None };
         service.start();
         service
     }
 
+    /// Ends it, and starts it again in a shell that does this before.
+    pub(crate) fn restart_after(&mut self, before: &'static str) {
+        self.kill();
+        self.before = before;
+        self.start();
+    }
+
     pub(crate) fn start(&mut self) {
         let log = self.directory.join("log");
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
+        let mut command = Command::new("bash");
+        command.args(["-c", &format!("{} && exec \"$0\" \"$@\"", self.before)]);
+        command.arg(assert_cmd::cargo::cargo_bin!("crosspoint"));
         command.args(&self.arguments).current_dir(&self.directory).env("NO_COLOR", "1");
         command.stderr(fs::File::create(&log).expect("a log can be made"));
         self.child = Some(command.spawn().expect("it starts"));

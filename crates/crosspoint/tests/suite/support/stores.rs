@@ -70,7 +70,7 @@ impl Stored {
             hashes: Hashes { key: self.salt.hash("", Door::Native, &request_id, &Key::RequestId), alias: None },
             request: Request {
                 id: JobId::new(Seq(0), Time::default(), 0),
-                parent: None,
+                origin: None,
                 door: Door::Native,
                 caller: "".into(),
                 request_id: request_id.into(),
@@ -89,6 +89,7 @@ impl Stored {
             nameless: false,
             others: Vec::new(),
             document: Block(document.into()),
+            step: None,
         };
         let Reply::Accepted(job) = self.apply(&Command::Submit(Arc::new(submission))) else { panic!("it is accepted") };
         job.id()

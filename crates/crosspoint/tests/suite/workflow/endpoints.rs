@@ -41,7 +41,9 @@ fn the_envelope_is_posted_to_the_very_address() {
     assert!(asked.header("traceparent").is_some(), "it is part of a trace");
     faultless(asked.json().to_string().as_bytes(), Kind::WorkflowInput);
     assert_eq!(asked.json()["prior_context"], json!(["Spec complete", "3 edge cases identified"]));
-    assert_eq!(server.job_of(&answer)["violations"], json!(null));
+    let job = server.job_of(&answer);
+    assert_eq!(job["violations"], json!(null));
+    assert_eq!(asked.header("idempotency-key"), job["id"].as_str(), "ALL-2: the job's id");
 }
 
 /// Answers, and how each reads: its failure, its words, and whether it breaks a rule.
@@ -94,6 +96,14 @@ fn an_agent_that_refuses_our_token_is_unavailable_and_the_operator_is_told() {
     assert!(server.log().contains("token"), "{}", server.log());
     let agent = server.get("/api/v1/agents/plan").json();
     assert!(agent.to_string().contains("token_refused"), "{agent}");
+}
+
+#[test]
+fn whose_token_is_refused_is_said_where_the_agent_says_nothing() {
+    let (_agent, server) = behind(|_, connection| connection.whole(401, "text/plain", ""));
+    let job = server.done("plan", &json!({}));
+    let message = &job["outcome"]["failure"]["message"];
+    assert_eq!(message, "The agent does not accept the server's token for it.", "{job}");
 }
 
 /// ALL-4: an agent that answers in one piece cannot show that it is alive, so silence does not count.

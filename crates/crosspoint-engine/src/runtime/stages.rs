@@ -1,0 +1,87 @@
+//! Work that is done in stages: an attempt that has other jobs done, stores each step, and finds both again when it is
+//! taken up after a restart.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::Failed;
+use crosspoint_contracts::request::NewJob;
+
+use super::attempt::{Attempt, Gone};
+use super::engine::Engine;
+use super::published::Watch;
+use super::requests::{Submitted, Unaccepted};
+use crate::core::{Rejected, Submission};
+use crate::event::What;
+use crate::job::{Job, Origin};
+use crate::machine::Event;
+use crate::store::Fault;
+
+impl Attempt {
+    /// Stores a step of the work. When it returns, the step is on disk.
+    pub async fn step(&self, step: Body) -> Result<(), Gone> {
+        self.report(Event::Step { attempt: self.number(), step }).await
+    }
+
+    /// Returns the steps of this job that are on disk, in order.
+    pub async fn steps(&self) -> Result<Vec<Body>, Fault> {
+        let mut steps = Vec::new();
+        let Some(mut events) = self.engine().follow(self.job().id(), 0).await? else { return Ok(steps) };
+        // Only what happened already: nothing is waited for.
+        while let Some(entry) = events.next(Instant::now()).await? {
+            if let What::Step { step } = entry.what {
+                steps.push(step);
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Has another job done as a stage of this one. A stage whose key is known already is that job, so a stage that was
+    /// asked for before a crash is not done twice. The stage ends when this job ends.
+    ///
+    /// `step` is the step of the work that led to this stage, if there is one. It is on disk when this returns.
+    pub async fn stage(&self, stage: &str, new: NewJob, step: Option<Body>) -> Result<Watch, Unaccepted> {
+        let origin = Origin::ChildOf { parent: self.job().id().uuid(), stage: stage.into() };
+        let with_step = step.clone().map(|step| (self.number(), step));
+        let submission = Submission { step: with_step, ..self.engine().submission(new, Some(origin)) };
+        match self.engine().unnamed().submit_as(submission).await? {
+            Submitted::New(watch) => Ok(watch),
+            Submitted::Repeat(watch) => match step {
+                // The stage was accepted before, and its step with it, unless it came here without one.
+                Some(step) if !self.has_step(&step).await => {
+                    self.step(step).await.map_err(|Gone| Unaccepted::Rejected(Rejected::ParentEnded))?;
+                    Ok(watch)
+                }
+                Some(_) | None => Ok(watch),
+            },
+        }
+    }
+
+    /// Whether a step is stored, as the last one.
+    async fn has_step(&self, step: &Body) -> bool {
+        self.steps().await.is_ok_and(|steps| steps.last() == Some(step))
+    }
+
+    /// Returns the job with this id in this store, whatever became of it. For links that find traces of other jobs
+    /// where they want to work.
+    pub async fn other(&self, id: &str) -> Result<Option<Arc<Job>>, Failed> {
+        let Some(id) = self.engine().job_id(id) else { return Ok(None) };
+        match self.engine().job(id).await {
+            Ok(watch) => Ok(watch.map(|watch| watch.job())),
+            Err(error) => {
+                tracing::error!(job = %id, %error, "a job cannot be read");
+                Err(Failed::of(Failure::Internal, Dispatched::No))
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// Returns a stage of this job that is under way.
+    pub(super) fn stage_of(&self, job: &Job) -> Option<Watch> {
+        let id = job.id().uuid();
+        self.find_live(|other| other.request.child_of() == Some(id))
+    }
+}

@@ -1,0 +1,109 @@
+//! The directory that artifacts are applied to.
+//!
+//! An output of a stage is a list of files to write, made by a program that is not trusted to name only harmless
+//! places. Two promises are kept here. Nothing outside the repository is ever written (WF-4), whatever the paths say
+//! and whatever links are planted while the files are written. And the files of one output are applied all or none
+//! (WF-5.3), also when the process is killed, the power fails or the disk is full.
+//!
+//! **Inside.** Paths are judged by their spelling first. Directories are then opened from the handle of the root,
+//! without following a link, and files are written by a name within an open directory. A link that is planted between
+//! the look and the write can make the write fail, but cannot lead it elsewhere.
+//!
+//! **All or none.** Writing in place, or renaming file by file, shows half of an output after a crash. So the new files
+//! are first written to a staging directory at the root and synced. Then one rename in the *record* of the run, a
+//! directory of the caller, marks the output as committed. Only then are the files renamed to their places, and the
+//! files that they replace are kept in the staging directory until all is in place. What happens when it is
+//! interrupted:
+//!
+//! | interrupted | then |
+//! |---|---|
+//! | before the commit mark | nothing was visible; the staging directory is removed |
+//! | after it, by a crash | [`recover()`], or the next [`Repository::apply`] of this run, renames the rest |
+//! | after it, by a fault | the originals are put back at once and nothing was written |
+//!
+//! A program that knows nothing of this may have changed a file between a crash and the recovery. The rest is still
+//! renamed where the rules of `create` and `update` allow it at that moment: an `update` replaces whatever file is
+//! there, as it would have done a moment later. Where they do not (a file to create has appeared, a file to update is
+//! gone, a link or a directory is in the way), the whole output is taken back and the next apply judges it anew. All or
+//! none comes first: taking back also replaces a file of this output that was edited since.
+//!
+//! Applies to the same root wait for each other, also across processes: each holds a lock on the root's handle.
+//!
+//! Reading order: `change` and `fault` (the vocabulary), `apply` (the order of steps), `spelling`, `protected` and
+//! `inspect` (what is allowed and what is there), `root`, `parents` and `staging` (handles), `record`, `journal` and
+//! `pack` (what is remembered), `place`, `undo` and `recover`; then `diff` and `copy`, which stand by themselves.
+
+mod apply;
+mod change;
+mod copy;
+mod diff;
+pub mod failpoint;
+mod fault;
+mod inspect;
+mod journal;
+mod limit;
+mod pack;
+mod parents;
+mod place;
+mod protected;
+mod record;
+mod recover;
+mod remove;
+mod root;
+mod spelling;
+mod staging;
+mod undo;
+
+use std::path::Path;
+
+pub use self::change::{
+    Applied, Change, Clash, ClashReason, FileChange, Misplaced, NotApplied, Operation, Rules, Written,
+};
+pub use self::copy::{Copied, CopyFault, CopyLimits, copy};
+pub use self::diff::{Summary, diff};
+pub use self::fault::Fault;
+pub use self::limit::{
+    CHANGES_MAX, CONTENT_BYTES_MAX, DEPTH_MAX, KEPT_FILE_BYTES_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX, REFUSED_MAX,
+    SHOWN_PATH_CHARACTERS_MAX,
+};
+use self::protected::Protected;
+pub use self::recover::{Recovered, recover};
+pub use self::remove::remove;
+use self::root::Root;
+
+/// A root directory that files are written to. It is opened once: a directory that is put at its path later is another.
+#[derive(Debug)]
+pub struct Repository {
+    root: Root,
+}
+
+impl Repository {
+    /// Opens a root directory, which must exist. The path may lead through links; they are resolved once, here.
+    pub fn open(root: &Path) -> Result<Repository, Fault> {
+        Ok(Repository { root: Root::open(root)? })
+    }
+
+    /// Returns the path of the root, absolute and without links.
+    pub fn path(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// Judges the places of all changes without writing anything. Conflicts are no matter of places: only
+    /// [`Repository::apply`] tells them.
+    pub fn check(&self, changes: &[Change], rules: &Rules) -> Result<(), NotApplied> {
+        limit::check(changes)?;
+        let protected = Protected::new(self.path(), &rules.protected);
+        inspect::inspect(&self.root, changes, rules, &protected).map(drop)
+    }
+
+    /// Applies all changes of one output, or none.
+    ///
+    /// `record` is the directory in which this run remembers what it did. It is made where it does not exist, and no
+    /// artifact may touch it. `step` numbers the outputs of the run. A step that was applied before, with whatever
+    /// result, returns that result again and writes nothing; so the call may be repeated after a crash at any point.
+    ///
+    /// Waits while another apply to the same root is under way.
+    pub fn apply(&self, record: &Path, step: u32, changes: &[Change], rules: &Rules) -> Result<Applied, NotApplied> {
+        apply::apply(&self.root, record, step, changes, rules)
+    }
+}

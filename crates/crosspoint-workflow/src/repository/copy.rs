@@ -1,0 +1,188 @@
+//! A copy of a repository, for a run that must not change the original.
+//!
+//! Directories are opened from the handle of the root and links are copied as links, so nothing outside the root is
+//! ever read. Only what a build looks at is kept: contents, modes and the times of files.
+
+use std::ffi::{CStr, OsStr};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT};
+use rustix::io::Errno;
+
+use super::fault::Fault;
+use super::inspect::open_file;
+use super::protected::without_links;
+use super::root::kind;
+use super::staging::names;
+
+/// How deep directories may be in each other. On the way to the deepest one two handles are open for each, and a
+/// process may have a thousand open files.
+const COPIED_DEPTH_MAX: usize = 128;
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// How much is copied at most.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyLimits {
+    /// Number of files, links and directories.
+    pub files_max: u64,
+    /// Bytes of all files together.
+    pub bytes_max: u64,
+}
+
+/// What was copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Copied {
+    /// Number of files.
+    pub files: u64,
+    /// Number of directories, without the root itself.
+    pub directories: u64,
+    /// Number of symbolic links.
+    pub links: u64,
+    /// Bytes of all files together.
+    pub bytes: u64,
+    /// Pipes, sockets and devices, which are not copied.
+    pub special: u64,
+}
+
+/// Why there is no copy. What was copied until then is still there, for [`remove`](super::remove()) to clear away.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyFault {
+    /// The repository has more files than the limit.
+    #[error("{} has more than {limit} files and directories", root.display())]
+    TooManyFiles {
+        /// The repository.
+        root: PathBuf,
+        /// The limit.
+        limit: u64,
+    },
+    /// The repository has more bytes than the limit.
+    #[error("{} has more than {limit} bytes", root.display())]
+    TooManyBytes {
+        /// The repository.
+        root: PathBuf,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// A directory is deeper than can be copied.
+    #[error("{} is too deep to be copied", .0.display())]
+    TooDeep(PathBuf),
+    /// A directory or a file could not be used.
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// Copies a root directory to a directory that must not exist yet.
+///
+/// Links are copied as links and hard links as files. Places in `skip`, which are absolute, are left out, and so is
+/// the copy itself where it is inside the root.
+pub fn copy(root: &Path, to: &Path, skip: &[PathBuf], limits: CopyLimits) -> Result<Copied, CopyFault> {
+    let root = root.canonicalize().map_err(|source| Fault::from_io(root, source))?;
+    let from = fs::open(&root, DIRECTORY, Mode::empty()).map_err(|errno| Fault::of(&root, errno))?;
+    fs::mkdir(to, Mode::RWXU).map_err(|errno| Fault::of(to, errno))?;
+    let copy = fs::open(to, DIRECTORY, Mode::empty()).map_err(|errno| Fault::of(to, errno))?;
+    let skipped = skip.iter().map(PathBuf::as_path).chain([to]).map(without_links).collect();
+    let mut copying = Copying { skipped, copied: Copied::default(), root: &root, limits };
+    copying.directory(&from, &copy, &root, 0)?;
+    Ok(copying.copied)
+}
+
+struct Copying<'a> {
+    skipped: Vec<PathBuf>,
+    copied: Copied,
+    root: &'a Path,
+    limits: CopyLimits,
+}
+
+impl Copying<'_> {
+    fn directory(&mut self, from: &OwnedFd, to: &OwnedFd, path: &Path, depth: usize) -> Result<(), CopyFault> {
+        let fault = |errno| Fault::of(path, errno);
+        if depth > COPIED_DEPTH_MAX {
+            return Err(CopyFault::TooDeep(path.to_owned()));
+        }
+        for name in names(from).map_err(fault)? {
+            let path = path.join(OsStr::from_bytes(name.as_bytes()));
+            if !self.skipped.contains(&path) {
+                self.entry(from, to, &name, &path, depth)?;
+            }
+        }
+        // Set last: a directory may be one that its owner may not write to.
+        let mode = fs::fstat(from).map_err(fault)?.st_mode;
+        fs::fchmod(to, Mode::from_raw_mode(mode & 0o777)).map_err(fault)?;
+        Ok(())
+    }
+
+    fn entry(&mut self, from: &OwnedFd, to: &OwnedFd, name: &CStr, path: &Path, depth: usize) -> Result<(), CopyFault> {
+        let fault = |errno| Fault::of(path, errno);
+        let stat = match fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW) {
+            // Another program removed it while its directory was read.
+            Err(Errno::NOENT) => return Ok(()),
+            stat => stat.map_err(fault)?,
+        };
+        match kind(&stat) {
+            FileType::RegularFile => self.file(from, to, name, path)?,
+            FileType::Symlink => {
+                copy_link(from, to, name).map_err(fault)?;
+                self.copied.links += 1;
+            }
+            FileType::Directory => {
+                let inner = fs::openat(from, name, DIRECTORY, Mode::empty()).map_err(fault)?;
+                fs::mkdirat(to, name, Mode::RWXU).map_err(fault)?;
+                let made = fs::openat(to, name, DIRECTORY, Mode::empty()).map_err(fault)?;
+                self.copied.directories += 1;
+                self.directory(&inner, &made, path, depth + 1)?;
+            }
+            FileType::Fifo
+            | FileType::Socket
+            | FileType::CharacterDevice
+            | FileType::BlockDevice
+            | FileType::Unknown => self.copied.special += 1,
+        }
+        self.count()
+    }
+
+    fn file(&mut self, from: &OwnedFd, to: &OwnedFd, name: &CStr, path: &Path) -> Result<(), CopyFault> {
+        let fault = |errno| Fault::of(path, errno);
+        let source = File::from(open_file(from, name).map_err(fault)?);
+        let stat = fs::fstat(&source).map_err(fault)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut target = File::from(fs::openat(to, name, flags, Mode::RUSR | Mode::WUSR).map_err(fault)?);
+        // One byte beyond the limit tells that there is more. The file may grow while it is copied.
+        let room = self.limits.bytes_max.saturating_sub(self.copied.bytes).saturating_add(1);
+        let bytes = io::copy(&mut source.take(room), &mut target).map_err(|source| Fault::from_io(path, source))?;
+        self.copied.bytes += bytes;
+        self.copied.files += 1;
+        fs::fchmod(&target, Mode::from_raw_mode(stat.st_mode & 0o777)).map_err(fault)?;
+        fs::futimens(&target, &modified(&stat)).map_err(fault)?;
+        Ok(())
+    }
+
+    fn count(&self) -> Result<(), CopyFault> {
+        let (root, copied) = (self.root.to_owned(), &self.copied);
+        if copied.files + copied.directories + copied.links > self.limits.files_max {
+            return Err(CopyFault::TooManyFiles { root, limit: self.limits.files_max });
+        }
+        if copied.bytes > self.limits.bytes_max {
+            return Err(CopyFault::TooManyBytes { root, limit: self.limits.bytes_max });
+        }
+        Ok(())
+    }
+}
+
+fn copy_link(from: &OwnedFd, to: &OwnedFd, name: &CStr) -> Result<(), Errno> {
+    let target = fs::readlinkat(from, name, Vec::new())?;
+    fs::symlinkat(target.as_c_str(), to, name)
+}
+
+/// Tools such as make compare the times of files.
+fn modified(stat: &Stat) -> Timestamps {
+    let nanos = stat.st_mtime_nsec.try_into().unwrap_or_default();
+    Timestamps {
+        last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
+        last_modification: Timespec { tv_sec: stat.st_mtime, tv_nsec: nanos },
+    }
+}

@@ -1,0 +1,132 @@
+//! Why a repository or a record cannot be used, and what to do about it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+/// What went wrong. Nothing of the output was written, except where [`Fault::Unfinished`] says so.
+#[derive(Debug, thiserror::Error)]
+pub enum Fault {
+    /// A directory or a file does not exist, or no longer.
+    #[error("{} is not there", .0.display())]
+    Gone(PathBuf),
+    /// A path is not a directory.
+    #[error("{} is not a directory", .0.display())]
+    NotADirectory(PathBuf),
+    /// A path may not be read, or may not be written.
+    #[error("{}: {why}", path.display())]
+    Denied {
+        /// The path that may not be used.
+        path: PathBuf,
+        /// The reason that the system gives.
+        why: &'static str,
+    },
+    /// The file system has no room for this path.
+    #[error("there is no room for {}", .0.display())]
+    Full(PathBuf),
+    /// Another file system is mounted there, and a rename cannot cross into it.
+    #[error("{} is on another file system than the repository", .0.display())]
+    Mount(PathBuf),
+    /// Another program changed the file or a directory on the way while the output was applied.
+    #[error("{} was changed by another program meanwhile", .0.display())]
+    Changed(PathBuf),
+    /// The output is larger than what is applied at once.
+    #[error("the output has {found} {what}, and at most {limit} are applied at once")]
+    Limit {
+        /// What there are too many of.
+        what: &'static str,
+        /// How many there are.
+        found: u64,
+        /// How many there may be.
+        limit: u64,
+    },
+    /// The run has applied a different output under this number.
+    #[error("step {step} of {} was another output", record.display())]
+    AnotherStep {
+        /// The record of the run.
+        record: PathBuf,
+        /// The number of the output.
+        step: u32,
+    },
+    /// The record belongs to another root directory.
+    #[error("the record belongs to {recorded}, and {} is another directory", root.display())]
+    AnotherRoot {
+        /// The root that the record names.
+        recorded: String,
+        /// The root that was found.
+        root: PathBuf,
+    },
+    /// A file of the record cannot be understood.
+    #[error("{} is damaged: {why}", path.display())]
+    Record {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The path of a root is not UTF-8.
+    #[error("{} is not a UTF-8 path", .0.display())]
+    NotUtf8(PathBuf),
+    /// A fault came in the middle, and another one when the files written until then were taken back or cleaned up.
+    #[error("step {step} is not finished: {why}")]
+    Unfinished {
+        /// The number of the output.
+        step: u32,
+        /// What was in the way.
+        why: Box<Fault>,
+    },
+    /// Any other error of the system.
+    #[error("{}: {source}", path.display())]
+    Other {
+        /// The path that the error is about.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+impl Fault {
+    pub(super) fn of(path: &Path, errno: Errno) -> Fault {
+        let path = path.to_owned();
+        match errno {
+            Errno::NOENT => Fault::Gone(path),
+            Errno::NOTDIR => Fault::NotADirectory(path),
+            Errno::ACCESS | Errno::PERM => Fault::Denied { path, why: "permission denied" },
+            Errno::ROFS => Fault::Denied { path, why: "the file system is read-only" },
+            Errno::NOSPC | Errno::DQUOT => Fault::Full(path),
+            Errno::XDEV => Fault::Mount(path),
+            // A place was looked at before it was used, so a link there is a new one.
+            Errno::LOOP => Fault::Changed(path),
+            other => Fault::Other { path, source: other.into() },
+        }
+    }
+
+    pub(super) fn from_io(path: &Path, source: io::Error) -> Fault {
+        match source.raw_os_error() {
+            Some(code) => Fault::of(path, Errno::from_raw_os_error(code)),
+            None => Fault::Other { path: path.to_owned(), source },
+        }
+    }
+
+    /// Returns what to do about it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Fault::Gone(_) => "make the directory, or name another",
+            Fault::NotADirectory(_) => "name a directory, or remove the file that is in the way",
+            Fault::Denied { .. } => "let this user read and write there, then try again; nothing was written",
+            Fault::Full(_) => "make room, then try again; nothing was written",
+            Fault::Mount(_) => "unmount it, or make the mounted directory the root of a repository of its own",
+            Fault::Changed(_) => "try again; nothing was written",
+            Fault::Limit { .. } => "have the agent write less in one output; nothing was written",
+            Fault::AnotherStep { .. } => "give each output of a run a number of its own",
+            Fault::AnotherRoot { .. } => "give each run a record of its own, and keep the root where it is",
+            Fault::Record { .. } => "restore the file from a copy, or remove the record of this run",
+            Fault::NotUtf8(_) => "rename the directory",
+            Fault::Unfinished { .. } => {
+                "mend what was in the way, then try again: it goes on where it stopped, and originals are kept until then"
+            }
+            Fault::Other { .. } => "mend what the system says, then try again; nothing was written",
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! The contents of a step, before and after, one file for each.
+//!
+//! One file for all contents is written and synced at once, where a file for each would cost as much as the step.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+
+use rustix::io::Errno;
+
+use super::fault::Fault;
+use super::inspect::open_file;
+use super::journal::Extent;
+use super::limit::KEPT_FILE_BYTES_MAX;
+use super::parents::Parents;
+use super::record::{Record, Side};
+use super::spelling;
+
+/// Contents that are being written.
+#[derive(Debug)]
+pub(super) struct Pack<'r> {
+    record: &'r Record,
+    step: u32,
+    side: Side,
+    file: BufWriter<File>,
+    offset: u64,
+}
+
+impl<'r> Pack<'r> {
+    pub(super) fn create(record: &'r Record, step: u32, side: Side) -> Result<Pack<'r>, Fault> {
+        let file = BufWriter::new(record.create_contents(step, side)?);
+        Ok(Pack { record, step, side, file, offset: 0 })
+    }
+
+    pub(super) fn add(&mut self, content: &[u8]) -> Result<Extent, Fault> {
+        let length = content.len() as u64;
+        let kept = length <= KEPT_FILE_BYTES_MAX;
+        if kept {
+            self.file.write_all(content).map_err(|source| self.fault(source))?;
+        }
+        Ok(self.extent(length, kept))
+    }
+
+    /// Adds what a file of the repository holds now.
+    pub(super) fn add_file(&mut self, parents: &mut Parents<'_>, path: &str) -> Result<Extent, Fault> {
+        let (directory, name) = spelling::split(path);
+        let file = parents.get(directory).and_then(|parent| open_file(parent, name));
+        let file = File::from(file.map_err(|errno| parents.fault(path, changed(errno)))?);
+        let length = file.metadata().map_err(|source| self.fault(source))?.len();
+        if length > KEPT_FILE_BYTES_MAX {
+            return Ok(self.extent(length, false));
+        }
+        // Another program may be writing to the file: what was read counts, not what was measured.
+        let read =
+            io::copy(&mut file.take(KEPT_FILE_BYTES_MAX), &mut self.file).map_err(|source| self.fault(source))?;
+        Ok(self.extent(read, true))
+    }
+
+    pub(super) fn finish(mut self) -> Result<(), Fault> {
+        self.file.flush().map_err(|source| self.fault(source))?;
+        self.file.get_ref().sync_all().map_err(|source| self.fault(source))
+    }
+
+    fn extent(&mut self, length: u64, kept: bool) -> Extent {
+        let offset = self.offset;
+        self.offset += if kept { length } else { 0 };
+        Extent { offset, length, kept }
+    }
+
+    fn fault(&self, source: io::Error) -> Fault {
+        Fault::from_io(&self.record.contents_path(self.step, self.side), source)
+    }
+}
+
+/// The file was there a moment ago.
+fn changed(errno: Errno) -> Errno {
+    if errno == Errno::NOENT { Errno::LOOP } else { errno }
+}
+
+/// Reads one content back. The caller checks that it was kept, and that it is short enough.
+pub(super) fn read(record: &Record, step: u32, side: Side, extent: Extent) -> io::Result<Vec<u8>> {
+    let file = record.contents(step, side).map_err(io::Error::other)?;
+    let mut file = file.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    file.seek(SeekFrom::Start(extent.offset))?;
+    let mut bytes = vec![0; usize::try_from(extent.length).unwrap_or(usize::MAX)];
+    file.read_exact(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,194 @@
+//! The directory in which a run remembers what it did.
+//!
+//! A step is one file, `step-3.plan.json`, whose name says how far the step came. Renaming it is how the step goes on,
+//! so the name is never in between. Contents are beside it in `step-3.before` and `step-3.after`.
+
+use std::fs::{DirBuilder, File};
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{self, AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::fault::Fault;
+use super::journal::Journal;
+use super::root::sync;
+
+/// Content may be secret, so only the owner may read it.
+const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// How far a step came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Files may be in the staging directory, and none is in place.
+    Plan,
+    /// All files are staged, and some may be in place.
+    Commit,
+    /// Some files may be in place, and are taken back.
+    Undo,
+    /// The step is over, and the result is known.
+    Done,
+}
+
+impl Stage {
+    const ALL: [Stage; 4] = [Stage::Plan, Stage::Commit, Stage::Undo, Stage::Done];
+
+    fn name(self) -> &'static str {
+        match self {
+            Stage::Plan => "plan",
+            Stage::Commit => "commit",
+            Stage::Undo => "undo",
+            Stage::Done => "done",
+        }
+    }
+}
+
+/// Which content a file of the record holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// What the files were before a step.
+    Before,
+    /// What a step wrote.
+    After,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Side::Before => "before",
+            Side::After => "after",
+        }
+    }
+}
+
+/// An open record.
+#[derive(Debug)]
+pub(super) struct Record {
+    handle: OwnedFd,
+    path: PathBuf,
+}
+
+impl Record {
+    /// Opens a record, and makes it where it does not exist.
+    pub(super) fn make(path: &Path) -> Result<Record, Fault> {
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+        made.map_err(|source| Fault::from_io(path, source))?;
+        Record::open(path)
+    }
+
+    pub(super) fn open(path: &Path) -> Result<Record, Fault> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = fs::open(path, flags, Mode::empty()).map_err(|errno| Fault::of(path, errno))?;
+        Ok(Record { handle, path: path.to_owned() })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns all steps, in their order.
+    pub(super) fn steps(&self) -> Result<Vec<(u32, Stage)>, Fault> {
+        let mut steps = Vec::new();
+        for entry in fs::Dir::read_from(&self.handle).map_err(|errno| self.fault("", errno))? {
+            let entry = entry.map_err(|errno| self.fault("", errno))?;
+            steps.extend(entry.file_name().to_str().ok().and_then(read_name));
+        }
+        steps.sort_unstable_by_key(|(step, _)| *step);
+        Ok(steps)
+    }
+
+    /// Returns the journal of a step at a stage, where there is one.
+    pub(super) fn journal(&self, step: u32, stage: Stage) -> Result<Option<Journal>, Fault> {
+        let name = journal_name(step, stage);
+        let Some(mut file) = self.file(&name)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(|source| Fault::from_io(&self.path.join(&name), source))?;
+        Journal::read(&bytes).map(Some).map_err(|why| Fault::Record { path: self.path.join(&name), why })
+    }
+
+    /// Writes the journal of a step whole or not at all.
+    pub(super) fn write(&self, journal: &Journal, stage: Stage) -> Result<(), Fault> {
+        let name = journal_name(journal.step, stage);
+        let temporary = format!("{name}.new");
+        let mut file = self.create(&temporary)?;
+        let path = self.path.join(&name);
+        file.write_all(&journal.bytes()).map_err(|source| Fault::from_io(&path, source))?;
+        file.sync_all().map_err(|source| Fault::from_io(&path, source))?;
+        let renamed = fs::renameat(&self.handle, &temporary, &self.handle, &name);
+        renamed.and_then(|()| sync(&self.handle)).map_err(|errno| self.fault(&name, errno))
+    }
+
+    /// Moves a step on. After this the step is at the new stage, also after a power cut.
+    pub(super) fn advance(&self, step: u32, from: Stage, to: Stage) -> Result<(), Fault> {
+        let (from, to) = (journal_name(step, from), journal_name(step, to));
+        let renamed = fs::renameat(&self.handle, &from, &self.handle, &to);
+        renamed.and_then(|()| sync(&self.handle)).map_err(|errno| self.fault(&to, errno))
+    }
+
+    /// Forgets a step that was taken back. The journal goes last: as long as it is there, this is done again.
+    pub(super) fn forget(&self, step: u32, stage: Stage) -> Result<(), Fault> {
+        for side in [Side::Before, Side::After] {
+            self.unlink(&content_name(step, side))?;
+        }
+        self.unlink(&journal_name(step, stage))?;
+        sync(&self.handle).map_err(|errno| self.fault("", errno))
+    }
+
+    /// Makes the file for the contents of a step, over one that a crash left.
+    pub(super) fn create_contents(&self, step: u32, side: Side) -> Result<File, Fault> {
+        self.create(&content_name(step, side))
+    }
+
+    /// Opens the contents of a step, where there are any.
+    pub(super) fn contents(&self, step: u32, side: Side) -> Result<Option<File>, Fault> {
+        self.file(&content_name(step, side))
+    }
+
+    pub(super) fn contents_path(&self, step: u32, side: Side) -> PathBuf {
+        self.path.join(content_name(step, side))
+    }
+
+    fn file(&self, name: &str) -> Result<Option<File>, Fault> {
+        match fs::openat(&self.handle, name, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(opened) => Ok(Some(File::from(opened))),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(self.fault(name, errno)),
+        }
+    }
+
+    fn create(&self, name: &str) -> Result<File, Fault> {
+        self.unlink(name)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let opened = fs::openat(&self.handle, name, flags, FILE_MODE).map_err(|errno| self.fault(name, errno))?;
+        // The umask of the process may have taken away the owner's own rights.
+        fs::fchmod(&opened, FILE_MODE).map_err(|errno| self.fault(name, errno))?;
+        Ok(File::from(opened))
+    }
+
+    fn unlink(&self, name: &str) -> Result<(), Fault> {
+        match fs::unlinkat(&self.handle, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(self.fault(name, errno)),
+        }
+    }
+
+    fn fault(&self, name: &str, errno: Errno) -> Fault {
+        if name.is_empty() { Fault::of(&self.path, errno) } else { Fault::of(&self.path.join(name), errno) }
+    }
+}
+
+fn journal_name(step: u32, stage: Stage) -> String {
+    format!("step-{step}.{}.json", stage.name())
+}
+
+fn content_name(step: u32, side: Side) -> String {
+    format!("step-{step}.{}", side.name())
+}
+
+fn read_name(name: &str) -> Option<(u32, Stage)> {
+    let (step, stage) = name.strip_prefix("step-")?.strip_suffix(".json")?.split_once('.')?;
+    let stage = Stage::ALL.into_iter().find(|known| known.name() == stage)?;
+    Some((step.parse().ok()?, stage))
+}

@@ -1,0 +1,135 @@
+//! The directory at the root in which new files wait, and originals are kept.
+//!
+//! It is on the same file system as their places, so that one rename moves a file. `new-3` is the new file of the
+//! fourth change until it is in place; `old-3` is the file that it replaces.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Write;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::io::Errno;
+
+use super::fault::Fault;
+use super::inspect::Owner;
+use super::root::{Root, sync, sync_all};
+
+/// What the names of all staging directories begin with.
+const PREFIX: &str = ".crosspoint-";
+
+/// An open staging directory.
+#[derive(Debug)]
+pub(super) struct Staging<'r> {
+    root: &'r Root,
+    name: String,
+    handle: OwnedFd,
+}
+
+impl AsFd for Staging<'_> {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+}
+
+/// Returns a name that no artifact can foresee.
+pub(super) fn new_name() -> String {
+    format!("{PREFIX}{:016x}", RandomState::new().build_hasher().finish())
+}
+
+pub(super) fn new_file(number: usize) -> String {
+    format!("new-{number}")
+}
+
+pub(super) fn old_file(number: usize) -> String {
+    format!("old-{number}")
+}
+
+impl<'r> Staging<'r> {
+    /// Makes the directory, readable by its owner only. Fails where the name is taken.
+    pub(super) fn make(root: &'r Root, name: &str) -> Result<Staging<'r>, Fault> {
+        let fault = |errno| root.fault(name, errno);
+        fs::mkdirat(root.handle(), name, Mode::RWXU).map_err(fault)?;
+        let staging = Staging::open(root, name)?.ok_or_else(|| fault(Errno::NOENT))?;
+        // The umask of the process may have taken away the owner's own rights.
+        fs::fchmod(&staging.handle, Mode::RWXU).map_err(fault)?;
+        Ok(staging)
+    }
+
+    /// Opens the directory, or returns `None` where it does not exist.
+    pub(super) fn open(root: &'r Root, name: &str) -> Result<Option<Staging<'r>>, Fault> {
+        match root.directory(name) {
+            Ok(handle) => Ok(Some(Staging { root, name: name.to_owned(), handle })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(errno) => Err(root.fault(name, errno)),
+        }
+    }
+
+    /// Writes a new file. It takes over the mode, and where possible the owner, of the file that it will replace.
+    pub(super) fn write(&self, number: usize, content: &str, owner: Option<Owner>, sync: bool) -> Result<(), Fault> {
+        let name = new_file(number);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // The umask of the process is applied by the system.
+        let opened = fs::openat(&self.handle, &name, flags, Mode::from_raw_mode(0o666));
+        let mut file = File::from(opened.map_err(|errno| self.fault(&name, errno))?);
+        let io_fault = |source| Fault::from_io(&self.root.path().join(&self.name).join(&name), source);
+        file.write_all(content.as_bytes()).map_err(io_fault)?;
+        if let Some(owner) = owner {
+            take_over(&file, owner).map_err(|errno| self.fault(&name, errno))?;
+        }
+        if sync { file.sync_all().map_err(io_fault) } else { Ok(()) }
+    }
+
+    /// Makes the directory itself, its names and its place at the root survive a power cut. `all` also syncs the
+    /// contents.
+    pub(super) fn sync(&self, all: bool) -> Result<(), Fault> {
+        let synced =
+            if all { sync_all(&self.handle) } else { sync(&self.handle).and_then(|()| sync(self.root.handle())) };
+        synced.map_err(|errno| self.fault("", errno))
+    }
+
+    /// Removes the directory. What another program put there as a directory stays, and so does the directory then.
+    pub(super) fn remove(self) -> Result<(), Fault> {
+        for name in names(&self.handle).map_err(|errno| self.fault("", errno))? {
+            match fs::unlinkat(&self.handle, &name, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT | Errno::ISDIR | Errno::PERM) => {}
+                Err(errno) => return Err(self.fault("", errno)),
+            }
+        }
+        match fs::unlinkat(self.root.handle(), &self.name, AtFlags::REMOVEDIR) {
+            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::NOTDIR) => {}
+            Err(errno) => return Err(self.fault("", errno)),
+        }
+        sync(self.root.handle()).map_err(|errno| self.fault("", errno))
+    }
+
+    pub(super) fn fault(&self, name: &str, errno: Errno) -> Fault {
+        self.root.fault(&format!("{}/{name}", self.name), errno)
+    }
+}
+
+/// Returns all names of a directory, before any of them is removed: removing while listing may skip some.
+pub(super) fn names(directory: impl AsFd) -> Result<Vec<CString>, Errno> {
+    let mut names = Vec::new();
+    for entry in fs::Dir::read_from(directory)? {
+        let name = entry?.file_name().to_owned();
+        if name.as_bytes() != b"." && name.as_bytes() != b".." {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+fn take_over(file: &File, owner: Owner) -> Result<(), Errno> {
+    let stat = fs::fstat(file)?;
+    let mut mode = owner.mode;
+    if (stat.st_uid, stat.st_gid) != (owner.user, owner.group) {
+        let (user, group) = (Uid::from_raw(owner.user), Gid::from_raw(owner.group));
+        // Only the superuser may give files away. A file that runs as its owner must not run as another user instead.
+        if fs::fchown(file, Some(user), Some(group)).is_err() {
+            mode &= 0o1777;
+        }
+    }
+    fs::fchmod(file, Mode::from_raw_mode(mode))
+}

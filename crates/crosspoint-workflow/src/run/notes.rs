@@ -1,0 +1,34 @@
+//! Notes of one agent, which the next one is told (WF-6).
+
+/// Most notes that are handed on.
+const NOTES_MAX: usize = 1_000;
+
+/// Most bytes of notes that are handed on: they are stored with every stage, and an agent reads them every time.
+const NOTES_BYTES_MAX: usize = 64 * 1024;
+
+/// Returns the notes that are handed on. If they are too many, the last ones are kept, because agents write what
+/// matters most at the end; a sentence says how many were left out.
+pub(super) fn kept(notes: &[String]) -> Vec<String> {
+    let mut room = NOTES_BYTES_MAX;
+    let fits = |note: &&String| room.checked_sub(note.len()).map(|rest| room = rest).is_some();
+    let count = notes.iter().rev().take(NOTES_MAX).take_while(fits).count();
+    let (left_out, kept) = notes.split_at(notes.len() - count);
+    sentence(left_out.len()).into_iter().chain(kept.iter().cloned()).collect()
+}
+
+fn sentence(left_out: usize) -> Option<String> {
+    match left_out {
+        0 => None,
+        1 => Some("1 earlier note was left out, because the notes were too long.".to_owned()),
+        more => Some(format!("{more} earlier notes were left out, because the notes were too long.")),
+    }
+}
+
+/// Returns a text of at most so many bytes. A text that is cut ends in an ellipsis.
+pub(super) fn cut_to(text: &str, bytes_max: usize) -> String {
+    if text.len() <= bytes_max {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(bytes_max.saturating_sub("...".len()));
+    format!("{}...", &text[..end])
+}

@@ -1,0 +1,110 @@
+//! Faults of the system: all or none also without a crash.
+
+use std::path::Path;
+
+use crosspoint_workflow::repository::{CHANGES_MAX, Fault, NotApplied, Repository, Rules, failpoint, recover};
+
+use crate::crash::{prepared, state_after};
+use crate::process::{FAULT, output, play, play_with_short_files, was_fine};
+use crate::scratch::{Scratch, create, written};
+
+/// The places before the renames are over. A fault there leaves nothing.
+const TAKEN_BACK: [&str; 20] = [
+    "kept_contents",
+    "planned",
+    "staging_made",
+    "staged.0",
+    "staged.5",
+    "synced",
+    "committed",
+    "made.0",
+    "made.1",
+    "kept.1",
+    "kept.4",
+    "placed.0",
+    "placed.1",
+    "placed.2",
+    "placed.4",
+    "placed.5",
+    "settled",
+    "staged.1",
+    "staged.2",
+    "staged.4",
+];
+
+#[test]
+fn a_fault_at_any_place_leaves_nothing() {
+    for place in TAKEN_BACK {
+        let scratch = prepared();
+        let before = scratch.tree();
+        assert_eq!(play("output", scratch.path(), &[(failpoint::FAIL, place)]).code(), Some(FAULT), "{place}");
+        assert_eq!(scratch.tree(), before, "{place}");
+        assert_eq!(recover(&scratch.record()).expect("there is nothing to do"), Default::default(), "{place}");
+        scratch.apply(1, &output());
+        assert_eq!(scratch.tree(), state_after(), "{place}");
+    }
+}
+
+#[test]
+fn a_fault_after_the_renames_is_finished_by_trying_again() {
+    for place in ["cleaned", "done"] {
+        let scratch = prepared();
+        assert_eq!(play("output", scratch.path(), &[(failpoint::FAIL, place)]).code(), Some(FAULT), "{place}");
+        assert_eq!(scratch.tree(), state_after(), "{place}");
+        assert_eq!(written(&scratch.apply(1, &output())).len(), 6);
+        assert_eq!(scratch.tree(), state_after(), "{place}");
+    }
+}
+
+#[test]
+fn no_room_leaves_nothing() {
+    let scratch = Scratch::new();
+    // The record has no room for the contents, or the repository has none for the file.
+    assert_eq!(play_with_short_files("large", scratch.path(), 20).code(), Some(FAULT));
+    assert!(scratch.tree().is_empty());
+    assert!(was_fine(play("large", scratch.path(), &[])));
+    assert_eq!(scratch.text("large").len(), 200_000);
+}
+
+#[test]
+fn a_mount_inside_the_root_is_a_fault_and_says_so() {
+    let root = Repository::open(Path::new("/")).expect("it is there");
+    match root.check(&[create("proc/crosspoint", "")], &Rules::default()) {
+        Err(NotApplied::Fault(fault @ Fault::Mount(_))) => {
+            assert_eq!(fault.to_string(), "/proc is on another file system than the repository");
+            assert!(fault.hint().starts_with("unmount it"));
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn too_many_files_are_a_fault() {
+    let scratch = Scratch::new();
+    let changes = vec![create("a", ""); CHANGES_MAX + 1];
+    match scratch.try_apply(1, &changes) {
+        Err(NotApplied::Fault(fault @ Fault::Limit { .. })) => {
+            let text = "the output has 100001 files, and at most 100000 are applied at once";
+            assert_eq!(fault.to_string(), text);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_root_or_a_record_that_cannot_be_used_is_a_fault() {
+    let scratch = Scratch::new();
+    scratch.put("file", "");
+    let opened = Repository::open(&scratch.root().join("file"));
+    assert!(matches!(opened, Err(Fault::NotADirectory(_))), "{opened:?}");
+    let opened = Repository::open(&scratch.root().join("nowhere"));
+    assert!(matches!(opened, Err(Fault::Gone(_))), "{opened:?}");
+    let record = scratch.root().join("file");
+    let applied = scratch.open().apply(&record, 1, &[create("a", "")], &Rules::default());
+    assert!(matches!(applied, Err(NotApplied::Fault(_))), "{applied:?}");
+    std::fs::create_dir(scratch.record()).expect("it can be made");
+    std::fs::write(scratch.record().join("step-1.commit.json"), "{").expect("it can be written");
+    let applied = scratch.try_apply(2, &[create("a", "")]);
+    assert!(matches!(applied, Err(NotApplied::Fault(Fault::Record { .. }))), "{applied:?}");
+    assert_eq!(scratch.tree().len(), 1);
+}

@@ -1,0 +1,115 @@
+//! Follows a run until it has ended, or waits for a person whom this command cannot ask.
+
+use std::io::{self, IsTerminal};
+
+use anyhow::Result;
+use tokio::signal::unix::Signal;
+
+use super::ask::{self, Choice};
+use super::shown::Shown;
+use crate::Exit;
+use crate::client::{Client, Event, Follow, Heard, Job, plain};
+use crate::command::jobs::post_action;
+use crate::terminal::render;
+
+/// Returns how the run rests, and its job. Where there is a terminal, the person there is asked what the run asks.
+pub(super) async fn until(client: &Client, id: &str, may_ask: bool, mut interrupts: Signal) -> Result<(Exit, Job)> {
+    let mut shown = Shown::new(id);
+    let mut follow = client.follow(id, 0);
+    let may_ask = may_ask && io::stdin().is_terminal() && io::stderr().is_terminal();
+    loop {
+        let job = tokio::select! {
+            job = next_rest(client, id, &mut follow, &mut shown) => job?,
+            _ = interrupts.recv() => {
+                shown.clear();
+                return interrupted(client, id).await;
+            }
+        };
+        if job.outcome().is_some() {
+            shown.clear();
+            return Ok((ended(&job), job));
+        }
+        if !may_ask {
+            shown.clear();
+            say_parked(client, &job);
+            return Ok((Exit::Waiting, job));
+        }
+        shown.clear();
+        let prompt = job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default();
+        let choice = tokio::select! {
+            choice = ask::person(&prompt) => choice?,
+            _ = interrupts.recv() => return interrupted(client, id).await,
+        };
+        match choice {
+            Choice::Answer(text) => {
+                let answer = format!("{{\"input\":{}}}", serde_json::to_string(&text)?);
+                post_action(client, id, "answer", answer).await?;
+            }
+            Choice::Cancel => {
+                post_action(client, id, "cancel", String::new()).await?;
+            }
+            Choice::Later => {
+                say_parked(client, &job);
+                return Ok((Exit::Waiting, job));
+            }
+        }
+        shown.resume();
+    }
+}
+
+/// Returns the job when the run has ended or waits for a person.
+async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut Shown) -> Result<Job> {
+    loop {
+        match follow.next().await? {
+            Heard::Event(event) => {
+                shown.event(&event);
+                if is_rest(&event) {
+                    let job = client.job_patiently(id).await?;
+                    // A question of the past was answered: what came after it is shown too.
+                    if job.is.is_asking() || event.is_end() {
+                        return Ok(job);
+                    }
+                }
+            }
+            Heard::Lost => shown.note("the connection broke; the run goes on, and the server is looked for"),
+            Heard::End => return Ok(client.job_patiently(id).await?),
+        }
+    }
+}
+
+fn is_rest(event: &Event) -> bool {
+    event.name == "question" || event.is_end()
+}
+
+fn ended(job: &Job) -> Exit {
+    let Some(outcome) = job.outcome() else { return Exit::Fine };
+    if outcome.status == "completed" {
+        return Exit::Fine;
+    }
+    let id = render::visible(&job.is.id);
+    match &outcome.failure {
+        Some(failure) => {
+            let message = render::visible(&format!("run {id} {}: {}", outcome.status, failure.sentence()));
+            render::refused(&message, &format!("crosspoint workflow show {id} shows what it did"));
+        }
+        None => render::note(&format!("run {id} was {}", outcome.status)),
+    }
+    Exit::NotFine
+}
+
+fn say_parked(client: &Client, job: &Job) {
+    let id = render::visible(&job.is.id);
+    let prompt = job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default();
+    render::note(&format!("run {id} waits for a person:"));
+    prompt.lines().for_each(|line| render::note(&format!("  {}", render::visible(line))));
+    render::note(&format!("answer it: crosspoint jobs answer {id} --text TEXT"));
+    let then = if client.is_embedded() { "then go on" } else { "it goes on by itself; to watch it" };
+    render::note(&format!("{then}: crosspoint workflow resume {id}"));
+}
+
+async fn interrupted(client: &Client, id: &str) -> Result<(Exit, Job)> {
+    let shown = render::visible(id);
+    let goes_on = if client.is_embedded() { "the run is kept; it goes on with" } else { "the run goes on; see" };
+    render::note(&format!("{goes_on} crosspoint workflow resume {shown}"));
+    Ok((Exit::Interrupted, client.job_patiently(id).await?))
+}

@@ -1,0 +1,31 @@
+//! Runs of workflows. A run is a job, and its stages are jobs of their own.
+//!
+//! In reading order: `order` is what a run is asked for with; `places` says where it may work and where it keeps its
+//! record; `runner` drives a run as the link of a built-in agent, and `stage` has one stage done; `output` reads what a
+//! stage gave, and `artifacts` the files in it; `runs` tells the links of programs where a run works; `judge` looks at
+//! the files of a stage before its outcome is stored; `sweep` removes what runs left that are gone.
+//!
+//! Where a run goes next is decided in `crosspoint-workflow`, which is pure. Here it is only done.
+
+mod artifacts;
+mod judge;
+mod order;
+mod output;
+mod places;
+mod runner;
+mod runs;
+mod stage;
+mod sweep;
+
+pub(crate) use judge::Judges;
+pub(crate) use order::Order;
+pub(crate) use places::{Places, Roots};
+pub(crate) use runner::agent;
+pub(crate) use runs::Runs;
+pub(crate) use sweep::sweep;
+
+/// The name of the built-in agent that drives runs. No agent can be configured under it.
+pub(crate) const AGENT: &str = "workflow-runner";
+
+/// The work of a run. No agent can be configured for it.
+pub(crate) const WORK: &str = "workflow-run";

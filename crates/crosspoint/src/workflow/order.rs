@@ -1,0 +1,107 @@
+//! What a run of a workflow is asked for with: the input of its job.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crosspoint_contracts::clause::Level;
+use crosspoint_workflow::definition::{Definition, Mistake};
+use crosspoint_workflow::run::Feature;
+use serde::{Deserialize, Serialize};
+
+use super::places::{NotAllowed, Places};
+
+/// What a run is asked for with. It holds content, so it has no `Debug`.
+#[derive(Clone, Deserialize, Serialize)]
+pub(crate) struct Order {
+    /// The text of the workflow file.
+    pub(crate) definition: String,
+    /// The repository: an absolute path.
+    pub(crate) root: PathBuf,
+    /// The feature that the workflow works on, if it is known at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) feature: Option<String>,
+    /// Whether the run works in a copy of the repository.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub(crate) dry_run: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// An order that was checked.
+pub(crate) struct Settled {
+    pub(crate) definition: Arc<Definition>,
+    pub(crate) feature: Option<Feature>,
+    /// The repository, without links on its way.
+    pub(crate) root: PathBuf,
+    pub(crate) dry_run: bool,
+}
+
+/// Why an order cannot be carried out.
+#[derive(Debug)]
+pub(crate) enum Unusable {
+    /// The definition has mistakes.
+    Definition(Vec<Mistake>),
+    /// The feature is no name for a directory.
+    Feature(String),
+    /// The root is not there, or is not allowed.
+    Root(NotAllowed),
+    /// The definition brings programs of its own, which a server does not start for a caller.
+    Programs,
+}
+
+impl Order {
+    /// Checks an order, except for the agents that its stages name.
+    pub(crate) fn settle(&self, places: &Places) -> Result<Settled, Unusable> {
+        let definition = Definition::read(&self.definition).map_err(Unusable::Definition)?;
+        if !definition.agents().is_empty() && !places.starts_programs_of_definitions() {
+            return Err(Unusable::Programs);
+        }
+        let feature = self.feature.as_deref().map(Feature::new).transpose();
+        let feature = feature.map_err(|misnamed| Unusable::Feature(misnamed.to_string()))?;
+        let root = places.allow(&self.root).map_err(Unusable::Root)?;
+        Ok(Settled { definition: Arc::new(definition), feature, root, dry_run: self.dry_run })
+    }
+}
+
+impl Unusable {
+    /// Returns what is wrong, what to do about it, and which member of the order it is about. Mistakes in a definition
+    /// are told with their lines.
+    pub(crate) fn told(&self, definition: &str) -> Vec<(String, String, &'static str)> {
+        match self {
+            Unusable::Definition(mistakes) => mistakes
+                .iter()
+                .map(|mistake| {
+                    let line = line_of(definition, mistake.span.start);
+                    (format!("line {line} of the workflow: {}", mistake.what), mistake.hint.clone(), "/definition")
+                })
+                .collect(),
+            Unusable::Feature(why) => {
+                let hint = "name it as its directory is to be called, such as 005-user-auth";
+                vec![(format!("the feature cannot have this name: {why}"), hint.to_owned(), "/feature")]
+            }
+            Unusable::Root(why) => vec![(why.to_string(), why.hint(), "/root")],
+            Unusable::Programs => {
+                let what = "the workflow brings programs of its own ([[agent]]), and a server starts only programs of its configuration";
+                let hint = "put them into the server's configuration, or run it in the command: crosspoint workflow run --embedded";
+                vec![(what.to_owned(), hint.to_owned(), "/definition")]
+            }
+        }
+    }
+}
+
+impl Settled {
+    /// Checks that the agents of all stages are known and take their actions. `works_of` says what an agent takes.
+    pub(crate) fn check_agents(&self, works_of: &dyn Fn(&str) -> Option<Vec<String>>) -> Result<(), Unusable> {
+        let mut wrong = self.definition.check(works_of);
+        wrong.retain(|mistake| mistake.level == Level::Error);
+        if wrong.is_empty() { Ok(()) } else { Err(Unusable::Definition(wrong)) }
+    }
+}
+
+/// Returns the number of the line in which this byte stands, from 1.
+pub(crate) fn line_of(text: &str, byte: usize) -> usize {
+    text.as_bytes().iter().take(byte).filter(|byte| **byte == b'\n').count() + 1
+}

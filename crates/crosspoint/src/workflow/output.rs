@@ -1,0 +1,72 @@
+//! What a stage gave, as the output envelope that its run goes on with.
+
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::outcome::{Outcome, Status};
+use crosspoint_contracts::workflow::Recommendation;
+use crosspoint_contracts::{Contract, Document, Kind, Options};
+use crosspoint_engine::job::Job;
+use crosspoint_exchange::answer::{self, Beside};
+
+use crate::backend::snapshot;
+
+/// An output envelope.
+pub(super) struct Output {
+    pub(super) success: bool,
+    pub(super) summary: String,
+    pub(super) notes: Vec<String>,
+    pub(super) recommendation: Recommendation,
+}
+
+/// Why there is no output.
+pub(super) struct NoOutput {
+    pub(super) failure: Failure,
+    pub(super) message: String,
+}
+
+/// Returns the output of a stage that has ended. An agent that says `success: false` in an envelope has done its part,
+/// and the run follows what it recommends. A job that failed in any other way has no output.
+pub(super) fn of(job: &Job) -> Result<Output, NoOutput> {
+    let Some(ending) = job.outcome() else { return Err(unreadable()) };
+    match ending.status {
+        Status::Completed => {}
+        Status::Failed if is_said(ending) => {}
+        Status::Failed | Status::Cancelled => return Err(failed(ending)),
+    }
+    let document = answer::document(&snapshot(job), Contract::Workflow, &Beside::default());
+    read(&document).ok_or_else(unreadable)
+}
+
+/// Whether the agent itself says in an envelope that it did not succeed.
+fn is_said(outcome: &Outcome) -> bool {
+    let is_envelope = outcome.document.as_ref().is_some_and(|document| document.kind == Kind::WorkflowOutput);
+    is_envelope && outcome.failure() == Some(Failure::AgentFailed)
+}
+
+fn read(document: &str) -> Option<Output> {
+    let options = Options { kind: Some(Kind::WorkflowOutput), ..Options::default() };
+    let read = crosspoint_contracts::read(document.as_bytes(), &options);
+    let Document::WorkflowOutput(output) = read.document? else { return None };
+    let notes = output.notes.unwrap_or_default();
+    Some(Output {
+        success: output.success,
+        summary: output.summary.decode().into_owned(),
+        notes: notes.iter().map(|note| note.decode().into_owned()).collect(),
+        recommendation: output.recommendation,
+    })
+}
+
+fn failed(outcome: &Outcome) -> NoOutput {
+    let failure = outcome.failure().unwrap_or(Failure::Cancelled);
+    let said = outcome.reason.as_ref().and_then(|reason| reason.message.as_ref());
+    let message = said.and_then(text).unwrap_or_else(|| failure.sentence().to_owned());
+    NoOutput { failure, message }
+}
+
+fn text(json: &Body) -> Option<String> {
+    serde_json::from_str(json.get()).ok()
+}
+
+fn unreadable() -> NoOutput {
+    NoOutput { failure: Failure::BrokenContract, message: "The output of the stage cannot be read.".to_owned() }
+}

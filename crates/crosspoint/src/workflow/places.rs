@@ -1,0 +1,129 @@
+//! Where runs may work, and where each keeps its record.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use crate::config::Config;
+
+/// The directory in the data directory that has the records of runs.
+const RECORDS: &str = "workflows";
+
+/// The directory in a record that has the copy of a dry run.
+const COPY: &str = "copy";
+
+/// Where runs may work.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Roots {
+    /// Below these directories, `[workflow] roots`; below that of the configuration if there are none.
+    Below(Vec<PathBuf>),
+    /// Anywhere: the user of this command is who would write the configuration.
+    Anywhere,
+}
+
+/// The places of the runs of one server.
+#[derive(Clone)]
+pub(crate) struct Places {
+    roots: Roots,
+    /// The directory of the configuration file, from which relative roots are meant.
+    home: PathBuf,
+    /// The records of all runs.
+    records: PathBuf,
+    /// What no artifact may touch: the data directory and the configuration file.
+    protected: Vec<PathBuf>,
+}
+
+/// Why a run may not work in a directory.
+#[derive(Debug)]
+pub(crate) enum NotAllowed {
+    /// It is not there, or is no directory.
+    Missing(PathBuf),
+    /// A relative path means another directory to the server than to its caller.
+    Relative,
+    /// It is not below any of these.
+    Outside(Vec<PathBuf>),
+}
+
+impl Places {
+    /// Returns the places of a server with this configuration.
+    pub(crate) fn of(config: &Config) -> Places {
+        let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let file = config.origin.as_deref().map(absolute);
+        let home = file.as_deref().and_then(Path::parent).map_or_else(|| absolute(Path::new(".")), Path::to_owned);
+        let data = absolute(&config.data);
+        let protected = [Some(data.clone()), file, Some(absolute(&config.store.path))];
+        let protected = protected.into_iter().flatten().collect();
+        Places { roots: config.workflow.roots.clone(), home, records: data.join(RECORDS), protected }
+    }
+
+    /// Returns the directory without links on its way, if a run may work in it.
+    pub(crate) fn allow(&self, root: &Path) -> Result<PathBuf, NotAllowed> {
+        if !root.is_absolute() {
+            return Err(NotAllowed::Relative);
+        }
+        let Ok(found) = root.canonicalize() else { return Err(NotAllowed::Missing(root.to_owned())) };
+        if !found.is_dir() {
+            return Err(NotAllowed::Missing(root.to_owned()));
+        }
+        let allowed = match &self.roots {
+            Roots::Anywhere => return Ok(found),
+            Roots::Below(roots) if roots.is_empty() => vec![self.home.clone()],
+            Roots::Below(roots) => roots.iter().map(|root| self.home.join(root)).collect(),
+        };
+        let is_below = |root: &PathBuf| root.canonicalize().is_ok_and(|root| found.starts_with(root));
+        if allowed.iter().any(is_below) { Ok(found) } else { Err(NotAllowed::Outside(allowed)) }
+    }
+
+    /// Whether definitions may bring programs of their own.
+    pub(crate) fn starts_programs_of_definitions(&self) -> bool {
+        self.roots == Roots::Anywhere
+    }
+
+    /// Returns the directory in which a run remembers what it did.
+    pub(crate) fn record(&self, run: Uuid) -> PathBuf {
+        self.records.join(run.to_string())
+    }
+
+    /// Returns the directory in which a dry run works.
+    pub(super) fn copy(&self, run: Uuid) -> PathBuf {
+        self.record(run).join(COPY)
+    }
+
+    /// Returns what no artifact may touch.
+    pub(super) fn protected(&self) -> &[PathBuf] {
+        &self.protected
+    }
+
+    /// Returns the directory that has the records of all runs.
+    pub(super) fn records(&self) -> &Path {
+        &self.records
+    }
+}
+
+impl fmt::Display for NotAllowed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NotAllowed::Missing(root) => write!(f, "{} is no directory of the server's machine", root.display()),
+            NotAllowed::Relative => f.write_str("the root is a relative path"),
+            NotAllowed::Outside(_) => f.write_str("the server does not allow workflows in this root"),
+        }
+    }
+}
+
+impl NotAllowed {
+    /// Returns what to do about it.
+    pub(crate) fn hint(&self) -> String {
+        match self {
+            NotAllowed::Missing(_) => "name a directory that is there, with --root".to_owned(),
+            NotAllowed::Relative => "write it from / on".to_owned(),
+            NotAllowed::Outside(allowed) => {
+                let allowed: Vec<String> = allowed.iter().map(|root| root.display().to_string()).collect();
+                format!(
+                    "workflows may work below {}; add the root to [workflow] roots, or run it in the command: crosspoint workflow run --embedded",
+                    allowed.join(", ")
+                )
+            }
+        }
+    }
+}

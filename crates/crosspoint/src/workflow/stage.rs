@@ -1,0 +1,229 @@
+//! One stage of a run: a job for the stage's agent, and its files in the repository.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use crosspoint_contracts::Contract;
+use crosspoint_contracts::content::Body;
+use crosspoint_contracts::failure::Failure;
+use crosspoint_contracts::request::{Key, NewJob};
+use crosspoint_engine::core::Rejected;
+use crosspoint_engine::event::Violation;
+use crosspoint_engine::job::Job;
+use crosspoint_engine::runtime::{Attempt, Unaccepted, Watch};
+use crosspoint_exchange::admission::{self, Caller, Headers};
+use crosspoint_workflow::repository::{self, Applied, ClashReason, FileChange, NotApplied, Repository};
+use crosspoint_workflow::run::{Change, Clash, Clashed, Happened, StageRun, Written};
+
+use super::runner::{Parting, Runner};
+use super::runs::Workplace;
+use super::{artifacts, output};
+use crate::backend::{trace_of, with_text};
+
+/// Pause before a stage is submitted again that the server had no room for; each pause is twice as long as the last.
+const PAUSE_FIRST: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// How long a look at a job that has not ended lasts. It is woken by the end, so this is only a precaution.
+const LOOK_TIME: Duration = Duration::from_secs(3_600);
+
+/// A stage that could not be done, and why.
+pub(super) struct Broken {
+    job: Option<String>,
+    failure: &'static str,
+    clause: Option<String>,
+    message: String,
+}
+
+impl Broken {
+    fn of(failure: Failure, message: impl Into<String>) -> Broken {
+        Broken { job: None, failure: failure.name(), clause: None, message: message.into() }
+    }
+
+    pub(super) fn happened(self, step: u32) -> Happened {
+        let Broken { job, failure, clause, message } = self;
+        Happened::Broke { step, job, failure: failure.to_owned(), clause, message }
+    }
+}
+
+/// Returns the job that a stage asks for. Its key is the same whenever the run comes to this step, so a stage that was
+/// asked for before a crash is found again.
+pub(super) fn request(attempt: &Attempt, stage: &StageRun<'_>) -> Result<NewJob, Broken> {
+    let run = &attempt.job().request;
+    let key = format!("{}#{}", run.id, stage.step);
+    let headers = Headers {
+        caller: Caller::named(run.caller.clone()),
+        key: Some(key.clone().into()),
+        trace: Some(trace_of(attempt.job(), attempt.number())),
+        agent: Some(stage.stage.agent.as_str().into()),
+        ..Headers::default()
+    };
+    let envelope = Bytes::from(stage.envelope());
+    let reading = admission::read(Contract::Workflow, &envelope, headers);
+    let reading = reading.map_err(|_| Broken::of(Failure::Invalid, "The envelope of the stage is not valid."))?;
+    Ok(NewJob { key: Key::Other(key.into()), priority: run.priority, ..reading.into_new() })
+}
+
+/// Submits a stage until there is room for it. The same stage submitted again is the same job. The step that led to it
+/// is stored with it, and taken.
+pub(super) async fn submit(
+    runner: &Runner,
+    attempt: &Attempt,
+    stage: &str,
+    new: NewJob,
+    step: &mut Option<Body>,
+) -> Result<Result<Watch, Broken>, Parting> {
+    if let Some(report) = runner.schemas.mistakes_in(&new).await {
+        let first = report.findings.into_iter().next().map(|finding| finding.message).unwrap_or_default();
+        return Ok(Err(Broken::of(Failure::Invalid, first)));
+    }
+    let mut pause = PAUSE_FIRST;
+    loop {
+        let why = match attempt.stage(stage, new.clone(), step.clone()).await {
+            Ok(watch) => {
+                *step = None;
+                return Ok(Ok(watch));
+            }
+            Err(why) => why,
+        };
+        match why {
+            Unaccepted::Rejected(Rejected::ParentEnded) => return Err(Parting::Over),
+            Unaccepted::Closed | Unaccepted::Lost => return Err(Parting::Leaving),
+            Unaccepted::Rejected(Rejected::Full { .. })
+            | Unaccepted::Overloaded
+            | Unaccepted::Fault(_)
+            | Unaccepted::NotTried(_) => {}
+            Unaccepted::Conflict(_) => return Ok(Err(Broken::of(Failure::Conflict, TAKEN))),
+            Unaccepted::Rejected(
+                Rejected::UnknownWork | Rejected::UnknownAgent | Rejected::NotItsWork | Rejected::WrongType,
+            ) => return Ok(Err(Broken::of(Failure::Unsupported, unknown(&new)))),
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => pause = (pause * 2).min(PAUSE_MAX),
+            () = attempt.stopped() => return Err(Parting::Over),
+        }
+    }
+}
+
+const TAKEN: &str = "Another job has the key of this stage.";
+
+fn unknown(new: &NewJob) -> String {
+    let agent = new.agent.as_deref().unwrap_or_default();
+    format!("Agent {agent} is not known here, or does not take the action {}.", new.work)
+}
+
+/// Waits until the stage has ended. All waits end when the orchestrator is about to stop: the stage has some time left
+/// then, but its run is taken up at the next start.
+pub(super) async fn ended(attempt: &Attempt, watch: &Watch) -> Result<Arc<Job>, Parting> {
+    loop {
+        let until = Instant::now() + LOOK_TIME;
+        let job = tokio::select! {
+            job = watch.ended(until) => job,
+            () = attempt.stopped() => return Err(Parting::Over),
+        };
+        if job.outcome().is_some() {
+            return Ok(job);
+        }
+        if Instant::now() < until {
+            return Err(Parting::Leaving);
+        }
+    }
+}
+
+/// Returns what a stage that has ended means for its run. Its files are written first: when this returns, they are in
+/// the repository, or none of them is.
+pub(super) async fn outcome(
+    attempt: &Attempt,
+    place: &Arc<Workplace>,
+    record: &std::path::Path,
+    stage: &StageRun<'_>,
+    job: Arc<Job>,
+) -> Happened {
+    let id = job.id().to_string();
+    let broken = |broken: Broken| Broken { job: Some(id.clone()), ..broken }.happened(stage.step);
+    // The text is shown as far as there is room for it. It is whole in the stage's own job.
+    let (whole, _room) = with_text(attempt.engine(), job.clone()).await.unwrap_or((job.clone(), None));
+    let said = match output::of(&whole) {
+        Ok(said) => said,
+        Err(none) => {
+            let clause = broken_clause(attempt, &job).await.filter(|_| none.failure == Failure::BrokenContract);
+            return broken(Broken { clause, ..Broken::of(none.failure, none.message) });
+        }
+    };
+    let ending = job.outcome();
+    let given = ending.and_then(|ending| ending.artifacts.as_ref());
+    let changes = match artifacts::read(given, ending.and_then(|ending| ending.document.as_ref())) {
+        Ok(changes) => changes,
+        Err(no_file) => {
+            let clause = Some(no_file.clause.id.to_owned());
+            return broken(Broken { clause, ..Broken::of(Failure::BrokenContract, no_file.what) });
+        }
+    };
+    let (artifacts, conflicts) = match apply(place, record, stage, changes).await {
+        Ok(Applied::Written(written)) => (written.into_iter().map(file).collect(), Vec::new()),
+        Ok(Applied::Conflict(clashes)) => (Vec::new(), clashes.into_iter().map(clash).collect()),
+        Err(Some(why)) => return broken(not_applied(attempt, &job, why).await),
+        Err(None) => return broken(Broken::of(Failure::Internal, "Writing the artifacts broke off; see the log.")),
+    };
+    let output::Output { success, summary, notes, recommendation } = said;
+    Happened::Said { step: stage.step, job: id, success, summary, notes, recommendation, artifacts, conflicts }
+}
+
+/// Returns the first clause of the contract that the stage's agent broke.
+async fn broken_clause(attempt: &Attempt, job: &Job) -> Option<String> {
+    let found = attempt.engine().violations(job.id()).await.ok()?;
+    let is_error = |clause: &str| clause.starts_with("WF-");
+    found.iter().rev().map(|found| found.clause.to_string()).find(|clause| is_error(clause))
+}
+
+async fn apply(
+    place: &Arc<Workplace>,
+    record: &std::path::Path,
+    stage: &StageRun<'_>,
+    changes: Vec<repository::Change>,
+) -> Result<Applied, Option<NotApplied>> {
+    if changes.is_empty() {
+        return Ok(Applied::Written(Vec::new()));
+    }
+    let (place, record, step) = (place.clone(), record.to_owned(), stage.step);
+    let rules = place.rules(&stage.stage.id);
+    let applying = move || Repository::open(&place.root)?.apply(&record, step, &changes, &rules);
+    let applied = tokio::task::spawn_blocking(applying).await;
+    // What a panic left in there is undone or finished by the next apply of this run.
+    applied.map_err(|_| None)?.map_err(Some)
+}
+
+/// What could not be written. A path that became bad only after the stage had ended is on record beside the stage.
+async fn not_applied(attempt: &Attempt, job: &Job, why: NotApplied) -> Broken {
+    match &why {
+        NotApplied::Refused(paths) => {
+            let Some(first) = paths.first() else { return Broken::of(Failure::BrokenContract, why.to_string()) };
+            let what = "a path of an artifact may not be written, so nothing was".into();
+            let violation = Violation { clause: first.clause.id, level: first.clause.level, what };
+            attempt.engine().record(job.id(), violation).await;
+            let clause = Some(first.clause.id.to_owned());
+            Broken { clause, ..Broken::of(Failure::BrokenContract, format!("{why}; nothing was written")) }
+        }
+        NotApplied::Fault(fault) => {
+            Broken::of(Failure::Internal, format!("{fault}; nothing was written. {}", fault.hint()))
+        }
+    }
+}
+
+fn file(written: repository::Written) -> Written {
+    let change = match written.change {
+        FileChange::Created => Change::Created,
+        FileChange::Updated => Change::Updated,
+        FileChange::Unchanged => Change::Unchanged,
+    };
+    Written { path: written.path, change }
+}
+
+fn clash(clash: repository::Clash) -> Clash {
+    let why = match clash.why {
+        ClashReason::Exists => Clashed::Exists,
+        ClashReason::Missing => Clashed::Missing,
+    };
+    Clash { path: clash.path, why }
+}

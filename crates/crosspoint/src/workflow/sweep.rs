@@ -1,0 +1,41 @@
+//! Sees to the records of runs that are over: files that a crash left half written are finished or taken back, records
+//! of runs whose jobs are gone and copies of dry runs are removed.
+
+use std::time::Duration;
+
+use crosspoint_engine::runtime::Engine;
+use crosspoint_workflow::repository;
+
+use super::places::Places;
+
+/// How often records are looked through. They do no harm but take room.
+const PERIOD: Duration = Duration::from_secs(3_600);
+
+/// Looks through the records again and again.
+pub(crate) async fn sweep(engine: &Engine, places: &Places) {
+    loop {
+        sweep_once(engine, places).await;
+        tokio::time::sleep(PERIOD).await;
+    }
+}
+
+async fn sweep_once(engine: &Engine, places: &Places) {
+    let Ok(entries) = std::fs::read_dir(places.records()) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(id) = name.to_str().and_then(|name| engine.job_id(name)) else { continue };
+        let record = entry.path();
+        let gone = match engine.job(id).await {
+            Ok(None) => record.clone(),
+            // Only the copy of a dry run is of no use any more.
+            Ok(Some(watch)) if watch.job().outcome().is_some() => places.copy(id.uuid()),
+            // A run that goes on sees to its record itself.
+            Ok(Some(_)) | Err(_) => continue,
+        };
+        let clear = move || repository::recover(&record).and_then(|_| repository::remove(&gone));
+        let removed = tokio::task::spawn_blocking(clear).await;
+        if let Ok(Err(fault)) = removed {
+            tracing::warn!(%fault, "the record of a run cannot be removed");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Runs of workflows, in a server and in the command.
+
+mod bad_agents;
+mod commands;
+mod contracts;
+mod files;
+mod kills;
+mod pages;
+mod people;
+mod roots;
+mod routes;
+mod terminal;

@@ -1,0 +1,123 @@
+//! Stages whose agents speak any contract.
+
+use crosspoint_agent::{Agent, Context, Failure};
+use serde_json::{Value, json};
+
+use crate::functions::serve;
+use crate::support::workflow_place::{Place, noted, said, stage, workflow, wrote};
+
+async fn review(input: Value, _: Context) -> Result<Value, Failure> {
+    Ok(json!({"reviewed": input["what"]}))
+}
+
+async fn refuse(_: Value, _: Context) -> Result<Value, Failure> {
+    Err(Failure::new("there is nothing to review"))
+}
+
+/// The contracts of a function, and how an agent of each is configured.
+const WAYS: [(&str, &str); 4] = [
+    ("run", "url = \"http://ADDRESS\""),
+    ("task", "url = \"http://ADDRESS\""),
+    ("message", "via = \"push:http://ADDRESS\""),
+    ("workflow", "url = \"http://ADDRESS/agents/reviewer/envelope\""),
+];
+
+/// A stage with this action.
+fn doing(id: &str, agent: &str, action: &str) -> String {
+    stage(id, agent, "params = { what = \"spec\" }").replace("\"do\"", &format!("\"{action}\""))
+}
+
+#[test]
+fn an_agent_of_any_contract_does_a_stage() {
+    let agent = Agent::new("reviewer").forgetful();
+    let agent = WAYS.iter().fold(agent, |agent, (way, _)| agent.on(&format!("{way}_review"), review));
+    let (address, _running) = serve(agent);
+    let place = Place::new();
+    let mut agents: Vec<String> = WAYS
+        .iter()
+        .map(|(way, keys)| {
+            let keys = keys.replace("ADDRESS", &address.to_string());
+            let kind = if *way == "message" { "type = \"infra\"\n" } else { "" };
+            format!("[[agent]]\nname = \"{way}\"\ncontract = \"{way}\"\nwork = [\"{way}_review\"]\n{kind}{keys}\n")
+        })
+        .collect();
+    agents.push("[[agent]]\nname = \"echo\"\ncontract = \"builtin\"\nrun = \"echo\"\nwork = [\"echo\"]\n".to_owned());
+    let shout =
+        "[[agent]]\nname = \"shell\"\ncontract = \"exec\"\nwork = [\"shout\"]\nexec = [\"tr\", \"a-z\", \"A-Z\"]\n";
+    agents.push(shout.to_owned());
+    place.replies("program", &[said("Done.", "proceed")]);
+    agents.push(place.configured("program", ""));
+    let server = place.server(&agents);
+    let stages = WAYS.iter().map(|(way, _)| doing(way, way, &format!("{way}_review")));
+    let others = [doing("echo", "echo", "echo"), doing("shell", "shell", "shout"), stage("program", "program", "")];
+    let stages: Vec<String> = stages.chain(others).collect();
+    let id = server.run_workflow(&workflow(&stages), &place.repo());
+    let run = server.ended(&id);
+    assert_eq!(run["outcome"]["status"], "completed", "{run}");
+    let jobs = server.stages_of(&id);
+    assert_eq!(jobs.len(), 7);
+    for job in &jobs[..4] {
+        assert_eq!(job["outcome"]["outputs"]["reviewed"], "spec", "{job}");
+    }
+    assert_eq!(jobs[4]["outcome"]["outputs"], json!({"what": "spec"}), "{}", jobs[4]);
+    assert_eq!(jobs[5]["outcome"]["outputs"], json!({"WHAT": "SPEC"}), "{}", jobs[5]);
+}
+
+/// A program without a contract gives files as artifacts, and they are written like any others (ALL-10).
+#[test]
+fn artifacts_of_any_contract_are_files() {
+    let place = Place::new();
+    let script = r##"cat > /dev/null
+        printf "%s\\n" '@crosspoint {"artifact": {"name": "specs/a.md", "type": "text/markdown", "content": "# A\n"}}'
+        echo '@crosspoint {"outputs": {"a": 1}}'"##;
+    let argv = json!(["sh", "-c", script]);
+    let agent = format!("[[agent]]\nname = \"shell\"\ncontract = \"exec\"\nwork = [\"do\"]\nexec = {argv}\n");
+    let server = place.server(&[agent]);
+    let run = server.ended(&server.run_workflow(&workflow(&[stage("a", "shell", "")]), &place.repo()));
+    assert_eq!(run["outcome"]["outputs"]["files"], json!(["specs/a.md"]), "{run}");
+    assert_eq!(place.got("specs/a.md").as_deref(), Some("# A\n"));
+}
+
+/// An agent of another contract that fails has no recommendation, so the run waits for a person.
+#[test]
+fn a_failure_in_another_contract_parks_the_run() {
+    let (address, _running) = serve(Agent::new("reviewer").forgetful().on("do", refuse));
+    let place = Place::new();
+    let agent = format!("[[agent]]\nname = \"far\"\ncontract = \"run\"\nwork = [\"do\"]\nurl = \"http://{address}\"\n");
+    let server = place.server(&[agent]);
+    let id = server.run_workflow(&workflow(&[stage("a", "far", "")]), &place.repo());
+    let waiting = server.in_state(&id, "waiting");
+    let asked = waiting["question"]["prompt"].as_str().expect("a text");
+    assert!(asked.contains("agent_failed") && asked.contains("there is nothing to review"), "{asked}");
+}
+
+/// WF-8: programs of stages run in the repository, of dry runs in its copy.
+#[test]
+fn a_program_runs_in_the_repository() {
+    let place = Place::new();
+    place.put("there.md", "old");
+    let script = r#"cat > /dev/null; printf '{"success":true,"summary":"%s","artifacts":[],"recommendation":"proceed"}' "$(pwd) $(cat there.md)""#;
+    let server = place.server(&[place.configured_script("where", script, ""), place.configured("writer", "")]);
+    place.replies("writer", &[wrote(&[("there.md", "update", "new")])]);
+    let definition = workflow(&[stage("write", "writer", ""), stage("look", "where", "")]);
+    let dry = server.ended(&server.ordered(&json!({"definition": definition, "root": place.repo(), "dry_run": true})));
+    let summary = dry["outcome"]["outputs"]["summary"].as_str().expect("a text");
+    assert!(!summary.contains("/repo ") && summary.ends_with(" new"), "{summary}");
+    let run = server.ended(&server.run_workflow(&definition, &place.repo()));
+    assert_eq!(run["outcome"]["outputs"]["summary"], json!(format!("{} new", place.repo().display())));
+}
+
+/// Notes of an agent that is not asked by envelopes reach the next one all the same, where its contract has them.
+#[test]
+fn an_agent_of_the_workflow_contract_is_told_the_notes_of_any_other() {
+    let place = Place::new();
+    place.replies("first", &[noted("Done.", "proceed", &["look at auth"])]);
+    place.replies("last", &[said("Done.", "proceed")]);
+    let echo = "[[agent]]\nname = \"echo\"\ncontract = \"builtin\"\nrun = \"echo\"\nwork = [\"do\"]\n".to_owned();
+    let server = place.server(&[place.configured("first", ""), place.configured("last", ""), echo]);
+    let stages = [stage("a", "first", ""), stage("b", "last", ""), stage("c", "echo", ""), stage("d", "last", "")];
+    server.ended(&server.run_workflow(&workflow(&stages), &place.repo()));
+    let seen = place.seen("last");
+    assert_eq!(seen[0]["prior_context"], json!(["look at auth"]));
+    assert!(seen[1].get("prior_context").is_none(), "notes are handed on once: {}", seen[1]);
+}

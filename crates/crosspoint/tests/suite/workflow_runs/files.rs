@@ -1,0 +1,192 @@
+//! The files that stages write.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::server::Server;
+use crate::support::workflow_place::{Place, mode_of, said, stage, tree, workflow, wrote};
+
+fn one_stage(place: &Place) -> (Server, String) {
+    (place.server(&[place.configured("writer", "")]), workflow(&[stage("write", "writer", "")]))
+}
+
+/// WF-5, WF-5.4: a conflict writes nothing and counts as a retry, with the path in `prior_context`.
+#[test]
+fn a_conflict_is_a_retry_that_names_the_path() {
+    let place = Place::new();
+    place.put("there.md", "old\n");
+    let (server, definition) = one_stage(&place);
+    let clash = wrote(&[("new.md", "create", "n"), ("there.md", "create", "new\n"), ("gone.md", "update", "g")]);
+    place.replies("writer", &[clash, wrote(&[("there.md", "update", "new\n")])]);
+    let id = server.run_workflow(&definition, &place.repo());
+    let run = server.ended(&id);
+    assert_eq!(run["outcome"]["outputs"]["iterations"], 2, "{run}");
+    assert_eq!(run["outcome"]["outputs"]["files"], json!(["there.md"]));
+    assert_eq!(place.tree(), ["there.md"], "the first output wrote nothing");
+    assert_eq!(place.got("there.md").as_deref(), Some("new\n"));
+    let second = &place.seen("writer")[1];
+    assert_eq!(second["context"]["iteration"], 2);
+    assert_eq!(
+        second["prior_context"],
+        json!([
+            "Nothing was written: there.md exists already, so use the operation update.",
+            "Nothing was written: gone.md does not exist yet, so use the operation create.",
+        ])
+    );
+}
+
+/// WF-5.2: the same content is no change, so it is no conflict either.
+#[test]
+fn identical_content_is_no_conflict() {
+    let place = Place::new();
+    place.put("there.md", "same");
+    let (server, definition) = one_stage(&place);
+    place.replies("writer", &[wrote(&[("there.md", "create", "same")])]);
+    let run = server.ended(&server.run_workflow(&definition, &place.repo()));
+    assert_eq!(run["outcome"]["outputs"]["iterations"], 1, "{run}");
+    assert_eq!(run["outcome"]["outputs"]["files"], json!([]));
+}
+
+/// WF-5.3: whatever `success` says.
+#[test]
+fn files_are_written_whatever_the_agent_says_of_its_success() {
+    let place = Place::new();
+    let (server, definition) = one_stage(&place);
+    let mut failed = wrote(&[("gaps.md", "create", "two gaps\n")]);
+    failed["success"] = json!(false);
+    failed["recommendation"] = json!("retry");
+    place.replies("writer", &[failed, said("Fine.", "proceed")]);
+    let run = server.ended(&server.run_workflow(&definition, &place.repo()));
+    assert_eq!(run["outcome"]["status"], "completed", "{run}");
+    assert_eq!(place.got("gaps.md").as_deref(), Some("two gaps\n"));
+}
+
+fn many(count: usize, last: &str) -> Value {
+    let path = |number: usize| format!("out/{}/{number}.md", number % 100);
+    let file = |number: usize| json!({"path": path(number), "operation": "create", "content": format!("{number}")});
+    let mut files: Vec<Value> = (1..count).map(file).collect();
+    files.push(json!({"path": last, "operation": "create", "content": "last"}));
+    let mut output = said("Wrote many.", "proceed");
+    output["artifacts"] = files.into();
+    output
+}
+
+#[test]
+fn ten_thousand_files_are_written_all_or_none() {
+    let place = Place::new();
+    place.put("there.md", "old");
+    let (server, definition) = one_stage(&place);
+    // The last one clashes, the next time it is a bad path, and then all is well.
+    place.replies("writer", &[many(10_000, "there.md"), many(10_000, "../out"), many(10_000, "last.md")]);
+    let id = server.run_workflow(&definition, &place.repo());
+    server.in_state(&id, "waiting");
+    assert_eq!(place.tree(), ["there.md"]);
+    server.answer_run(&id, &json!("go on"));
+    let run = server.ended(&id);
+    assert_eq!(run["outcome"]["status"], "completed", "{}", run["outcome"]["failure"]);
+    assert_eq!(place.tree().len(), 10_001);
+    assert_eq!(place.got("out/99/9999.md").as_deref(), Some("9999"));
+    assert_eq!(run["outcome"]["outputs"]["files"].as_array().map(Vec::len), Some(10_000));
+}
+
+#[test]
+fn a_file_that_is_updated_keeps_its_mode() {
+    let place = Place::new();
+    for (name, mode) in [("run.sh", 0o755), ("secret.md", 0o600), ("plain.md", 0o644)] {
+        place.put(name, "old");
+        fs::set_permissions(place.repo().join(name), fs::Permissions::from_mode(mode)).expect("it can be set");
+    }
+    let (server, definition) = one_stage(&place);
+    let files = ["run.sh", "secret.md", "plain.md"].map(|name| (name, "update", "new"));
+    place.replies("writer", &[wrote(&files)]);
+    server.ended(&server.run_workflow(&definition, &place.repo()));
+    let mode = |name: &str| mode_of(&place.repo().join(name));
+    assert_eq!((mode("run.sh"), mode("secret.md"), mode("plain.md")), (0o755, 0o600, 0o644));
+    assert_eq!(place.got("run.sh").as_deref(), Some("new"));
+}
+
+/// Applies a diff with git, to a copy of what was there before.
+fn applied_by_git(place: &Place, diff: &str) {
+    let mut git = Command::new("git");
+    git.args(["apply", "--whitespace=nowarn", "-"]).current_dir(place.repo()).stdin(Stdio::piped());
+    let mut git = git.env("GIT_CEILING_DIRECTORIES", place.path()).spawn().expect("git is there");
+    std::io::Write::write_all(&mut git.stdin.take().expect("a pipe"), diff.as_bytes()).expect("it reads");
+    assert!(git.wait().expect("it ends").success(), "{diff}");
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_its_diff_can_be_applied() {
+    let place = Place::new();
+    place.put("there.md", "one\ntwo\nthree\n");
+    place.put("run.sh", "#!/bin/sh\n");
+    let server = place.server(&[place.configured("writer", ""), place.configured("judge", "")]);
+    let definition = workflow(&[stage("write", "writer", ""), stage("judge", "judge", "")]);
+    let written = wrote(&[("there.md", "update", "one\n2\nthree\n"), ("specs/a b.md", "create", "no line end")]);
+    place.replies("writer", &[written]);
+    // The second stage sees what the first wrote, although it is not in the repository.
+    place.replies("judge", &[wrote(&[("there.md", "update", "one\n2\n3\n")])]);
+    let id = server.ordered(&json!({"definition": definition, "root": place.repo(), "dry_run": true}));
+    let run = server.ended(&id);
+    assert_eq!(run["outcome"]["outputs"]["files"], json!(["specs/a b.md", "there.md"]), "{run}");
+    assert_eq!(place.tree(), ["run.sh", "there.md"]);
+    assert_eq!(place.got("there.md").as_deref(), Some("one\ntwo\nthree\n"));
+    let diff = server.get(&format!("/api/v1/workflows/{id}/diff"));
+    assert_eq!(diff.header("content-type"), Some("text/x-diff; charset=utf-8"));
+    applied_by_git(&place, &diff.text());
+    assert_eq!(place.got("there.md").as_deref(), Some("one\n2\n3\n"));
+    assert_eq!(place.got("specs/a b.md").as_deref(), Some("no line end"));
+    let left = tree(&server.data().join("workflows").join(&id));
+    assert!(!left.iter().any(|path| path.starts_with("copy")), "the copy is removed: {left:?}");
+}
+
+/// The diff of a run that wrote is what it changed, from the first state to the last.
+#[test]
+fn the_diff_of_a_run_is_what_it_changed() {
+    let place = Place::new();
+    let (server, definition) = one_stage(&place);
+    place.replies("writer", &[wrote(&[("a.md", "create", "a\n")])]);
+    let id = server.run_workflow(&definition, &place.repo());
+    server.ended(&id);
+    let diff = server.get(&format!("/api/v1/workflows/{id}/diff")).text();
+    assert!(diff.contains("+++ b/a.md") && diff.contains("\n+a\n"), "{diff}");
+    fs::remove_file(place.repo().join("a.md")).expect("it is there");
+    applied_by_git(&place, &diff);
+    assert_eq!(place.got("a.md").as_deref(), Some("a\n"));
+    let other = server.submit(r#"{"work": "do", "agent": "writer", "input": {}}"#);
+    let refused = server.get(&format!("/api/v1/workflows/{}/diff", other["id"].as_str().expect("an id")));
+    assert_eq!(refused.status, 400, "{refused:?}");
+}
+
+/// Only a stage that is allowed to writes under `.git`.
+#[test]
+fn a_stage_may_be_allowed_to_write_under_git() {
+    let place = Place::new();
+    let server = place.server(&[place.configured("writer", "")]);
+    let definition = workflow(&[stage("write", "writer", "allow_git = true")]);
+    place.replies("writer", &[wrote(&[(".git/hooks/pre-commit", "create", "#!/bin/sh\n")])]);
+    let run = server.ended(&server.run_workflow(&definition, &place.repo()));
+    assert_eq!(run["outcome"]["status"], "completed", "{run}");
+    assert_eq!(place.tree(), [".git/hooks/pre-commit"]);
+}
+
+/// Two runs in one root at once: each output is whole, and a conflict between them is a retry like any other.
+#[test]
+fn two_runs_may_work_in_one_root_at_once() {
+    let place = Place::new();
+    let server = place.server(&[place.configured("left", ""), place.configured("right", "")]);
+    for agent in ["left", "right"] {
+        let files: Vec<String> = (0..200).map(|number| format!("{agent}/{number}.md")).collect();
+        let files: Vec<_> = files.iter().map(|path| (path.as_str(), "create", agent)).collect();
+        place.replies(agent, &[wrote(&files)]);
+    }
+    let begin = |agent: &str| server.run_workflow(&workflow(&[stage("write", agent, "")]), &place.repo());
+    let runs = [begin("left"), begin("right")];
+    for id in &runs {
+        let run = server.ended(id);
+        assert_eq!(run["outcome"]["outputs"]["files"].as_array().map(Vec::len), Some(200), "{run}");
+    }
+    assert_eq!(place.tree().len(), 400);
+}

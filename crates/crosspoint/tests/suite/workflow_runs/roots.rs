@@ -1,0 +1,151 @@
+//! Where a run may work, and what it may not touch there.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::server::Server;
+use crate::support::workflow_place::{Place, said, stage, workflow, wrote};
+
+fn refused(server: &Server, order: &serde_json::Value, words: &[&str]) {
+    let answer = server.order(order);
+    assert_eq!(answer.status, 400, "{answer:?}");
+    for word in words {
+        assert!(answer.text().contains(word), "{word:?} is not in {answer:?}");
+    }
+}
+
+#[test]
+fn a_root_that_is_not_allowed_is_refused_with_a_way_out() {
+    let (place, other) = (Place::new(), Place::new());
+    let server = place.server(&[place.configured("one", "")]);
+    let definition = workflow(&[stage("a", "one", "")]);
+    let order = |root: &str| json!({"definition": definition, "root": root});
+    let outside = other.repo().display().to_string();
+    refused(&server, &order(&outside), &["/root", "--embedded", "[workflow] roots"]);
+    refused(&server, &order("/"), &["/root", "--embedded"]);
+    refused(&server, &order("repo"), &["relative"]);
+    refused(&server, &order(&place.file("missing").display().to_string()), &["no directory"]);
+    fs::write(place.file("file"), "").expect("it can be written");
+    refused(&server, &order(&place.file("file").display().to_string()), &["no directory"]);
+    // A link that leads out of the allowed directory, and a path that climbs out of it.
+    std::os::unix::fs::symlink(other.repo(), place.file("link")).expect("a link can be made");
+    refused(&server, &order(&place.file("link").display().to_string()), &["--embedded"]);
+    refused(&server, &order(&format!("{}/..", place.path().display())), &["--embedded"]);
+    assert_eq!(server.get("/api/v1/jobs").json()["jobs"], json!([]), "nothing was begun");
+}
+
+/// Without `[workflow] roots`, runs may work below the directory of the configuration.
+#[test]
+fn without_roots_the_directory_of_the_configuration_is_allowed() {
+    let place = Place::new();
+    place.replies("one", &[wrote(&[("a.md", "create", "a")])]);
+    let server = Server::configured(&place.configured("one", ""));
+    let definition = workflow(&[stage("a", "one", "")]);
+    refused(&server, &json!({"definition": definition, "root": place.repo()}), &["--embedded"]);
+    let inside = server.directory().join("repo");
+    fs::create_dir(&inside).expect("it can be made");
+    let run = server.ended(&server.run_workflow(&definition, &inside));
+    assert_eq!(run["outcome"]["status"], "completed", "{run}");
+    assert!(inside.join("a.md").exists());
+}
+
+/// A server starts no program that a caller brings along.
+#[test]
+fn a_definition_that_brings_programs_is_refused() {
+    let place = Place::new();
+    let server = place.server(&[place.configured("one", "")]);
+    let definition = workflow(&[place.own("mine", ""), stage("a", "mine", "")]);
+    refused(&server, &json!({"definition": definition, "root": place.repo()}), &["[[agent]]", "--embedded"]);
+    assert_eq!(place.seen("mine").len(), 0);
+}
+
+#[test]
+fn a_definition_with_mistakes_is_refused_with_all_of_them() {
+    let place = Place::new();
+    let server = place.server(&[place.configured("one", "")]);
+    let stages = [stage("a", "one", "proceed = \"b\"\nspeed = 3"), stage("c", "two", "")];
+    let order = json!({"definition": workflow(&stages), "root": place.repo()});
+    refused(&server, &order, &["line 6 of the workflow", "speed", "/definition"]);
+    // Agents are looked at once the file is right.
+    let order = json!({"definition": workflow(&[stage("c", "two", "")]), "root": place.repo()});
+    refused(&server, &order, &["there is no agent", "two"]);
+    let action = stage("c", "one", "").replace("\"do\"", "\"undo\"");
+    refused(&server, &json!({"definition": workflow(&[action]), "root": place.repo()}), &["does not take", "undo"]);
+    let bad = json!({"definition": workflow(&[stage("c", "one", "")]), "root": place.repo(), "feature": "../x"});
+    refused(&server, &bad, &["/feature"]);
+    refused(&server, &json!({"root": place.repo(), "dry_run": "yes"}), &["/dry_run", "/definition"]);
+}
+
+/// The runner's own agent and work cannot be configured or taken.
+#[test]
+fn nobody_else_drives_runs() {
+    let place = Place::new();
+    let server = place.server(&[place.configured("one", "")]);
+    let joined = json!({"name": "workflow-runner", "work": ["workflow-run"]}).to_string();
+    let answer = server.exchange("POST", "/api/v1/agents", &[], joined.as_bytes()).expect("it answers");
+    assert!(answer.status >= 400, "{answer:?}");
+    let other = json!({"name": "other", "work": ["workflow-run"]}).to_string();
+    let answer = server.exchange("POST", "/api/v1/agents", &[], other.as_bytes()).expect("it answers");
+    assert!(answer.status >= 400, "{answer:?}");
+}
+
+/// What a run asked for by `POST /api/v1/jobs` may do is no more than by its own endpoint.
+#[test]
+fn a_run_that_comes_in_as_a_job_is_checked_too() {
+    let (place, other) = (Place::new(), Place::new());
+    place.replies("one", &[wrote(&[("a.md", "create", "a")])]);
+    let server = place.server(&[place.configured("one", "")]);
+    let definition = workflow(&[stage("a", "one", "")]);
+    let input = json!({"definition": definition, "root": other.repo()});
+    let answer = server.post("/api/v1/jobs", &json!({"work": "workflow-run", "input": input}).to_string());
+    if answer.status == 202 {
+        let job = server.ended(answer.json()["id"].as_str().expect("an id"));
+        assert_eq!(job["outcome"]["failure"]["code"], "invalid", "{job}");
+    } else {
+        assert!(answer.status >= 400, "{answer:?}");
+    }
+    assert_eq!((other.tree(), place.seen("one").len()), (vec![], 0));
+}
+
+/// The data directory and the configuration are in the root, and no artifact touches them.
+#[test]
+fn the_data_directory_and_the_configuration_are_protected() {
+    let place = Place::new();
+    let server = Server::configured(&place.configured("one", ""));
+    let definition = workflow(&[stage("a", "one", "")]);
+    let configuration = fs::read_to_string(server.directory().join("crosspoint.toml")).expect("it is there");
+    for (path, operation) in [
+        ("crosspoint.toml", "update"),
+        ("data/server.json", "update"),
+        ("data/jobs.db", "update"),
+        ("data/new.md", "create"),
+        ("data/workflows/x/step-1.done.json", "create"),
+        ("./data/../crosspoint.toml", "update"),
+    ] {
+        place.replies("one", &[wrote(&[("fine.md", "create", "x"), (path, operation, "x")])]);
+        let id = server.run_workflow(&definition, server.directory());
+        let waiting = server.in_state(&id, "waiting");
+        assert!(waiting["question"]["prompt"].to_string().contains("broken_contract"), "{path}: {waiting}");
+        server.cancel(&id);
+        assert!(!server.directory().join("fine.md").exists(), "{path}");
+    }
+    assert_eq!(fs::read_to_string(server.directory().join("crosspoint.toml")).expect("it is there"), configuration);
+    assert!(!server.data().join("new.md").exists());
+}
+
+/// The record of a run is for its owner's eyes.
+#[test]
+fn records_are_private() {
+    let place = Place::new();
+    place.replies("one", &[wrote(&[("a.md", "create", "secret")]), said("Done.", "proceed")]);
+    let server = place.server(&[place.configured("one", "")]);
+    let id = server.run_workflow(&workflow(&[stage("a", "one", "")]), &place.repo());
+    server.ended(&id);
+    let record = server.data().join("workflows").join(&id);
+    assert_eq!(crate::support::workflow_place::mode_of(&record), 0o700);
+    for entry in fs::read_dir(&record).expect("it is there") {
+        let path = entry.expect("it can be read").path();
+        assert_eq!(crate::support::workflow_place::mode_of(&path), 0o600, "{}", path.display());
+    }
+}

@@ -1,0 +1,53 @@
+//! A run at a terminal: a real one, made by a program for that.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::support::workflow_place::{Place, noted, said, stage, workflow};
+
+/// Runs a workflow of one stage at a terminal at which this is typed. Returns the exit code and what the terminal got.
+fn typed(place: &Place, typed: &str) -> (i32, String) {
+    place.replies("judge", &[noted("Which colour?", "escalate", &["two fit"]), said("Fine.", "proceed")]);
+    place.write("w.toml", &workflow(&[stage("judge", "judge", ""), place.own("judge", "")]));
+    let program = assert_cmd::cargo::cargo_bin!("crosspoint");
+    let line = format!("stty cols 120; '{}' workflow run w.toml --root repo", program.display());
+    let mut script = Command::new("script");
+    script.args(["-qec", &line, "/dev/null"]).current_dir(place.path()).env("TERM", "xterm");
+    script.env_remove("CROSSPOINT_SERVER").env_remove("HOME").env_remove("XDG_RUNTIME_DIR");
+    let mut script = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut keys = script.stdin.take().expect("a pipe");
+    // A terminal keeps what is typed until it is read.
+    keys.write_all(typed.as_bytes()).expect("it reads");
+    let output = script.wait_with_output().expect("it ends");
+    (output.status.code().expect("it exits"), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn a_person_is_asked_at_the_terminal_and_the_run_goes_on() {
+    let place = Place::new();
+    let (code, said) = typed(&place, "green\n");
+    assert_eq!(code, 0, "{said}");
+    for shown in ["? Which colour?", "- two fit", ":cancel ends the run", "Fine."] {
+        assert!(said.contains(shown), "{shown:?} is not in {said}");
+    }
+    assert_eq!(place.seen("judge")[1]["task"]["params"]["answers"][0]["answer"], json!("green"));
+}
+
+#[test]
+fn an_empty_line_leaves_the_question_for_later() {
+    let place = Place::new();
+    let (code, said) = typed(&place, "\n");
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("crosspoint jobs answer"), "{said}");
+    assert_eq!(place.seen("judge").len(), 1);
+}
+
+#[test]
+fn a_run_can_be_cancelled_at_the_terminal() {
+    let place = Place::new();
+    let (code, said) = typed(&place, ":cancel\n");
+    assert_eq!(code, 1, "{said}");
+    assert_eq!(place.seen("judge").len(), 1);
+}
