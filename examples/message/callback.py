@@ -7,19 +7,20 @@ token = {"Authorization": "Bearer " + os.environ["CALLER_TOKEN"]} if "CALLER_TOK
 request_id, task_id, seen, ended = str(uuid.uuid4()), str(uuid.uuid4()), set(), threading.Event()
 
 class Callback(BaseHTTPRequestHandler):
-    def do_POST(self):  # A status of 2xx acknowledges the message. What was not acknowledged comes again.
+    def do_POST(self):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         known = not token or self.headers["Authorization"] == token["Authorization"]
+        if known: told(message)
+        # A status of 2xx acknowledges the message, so it comes last: what was not acknowledged comes again.
         self.send_response(204 if known else 401)
         self.end_headers()
-        if known and message["message_id"] not in seen: told(message)
+        if known and message["request_id"] == request_id and message["type"] in ["work_result", "error"]: ended.set()
 
     def log_message(self, *_): pass
 
 def told(message):
+    if message["message_id"] not in seen: print(json.dumps(message) + "\n", end="", flush=True)
     seen.add(message["message_id"])
-    print(json.dumps(message) + "\n", end="", flush=True)  # In one piece: messages of several jobs come at a time.
-    if message["request_id"] == request_id and message["type"] in ["work_result", "error"]: ended.set()
 
 callback = ThreadingHTTPServer(("127.0.0.1", int(port)), Callback)
 threading.Thread(target=callback.serve_forever, daemon=True).start()

@@ -1,12 +1,10 @@
 //! Agents that drop connections, over real sockets: one that is well stays open for others, one that is not is spared
 //! (MSG-7).
 
-use std::net::TcpListener;
-
 use serde_json::{Value, json};
 
 use crate::run::agent::failure;
-use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent, configuration};
+use crate::support::scripted_agent::{After, Connection, Request, ScriptedAgent, configuration, unused_address};
 use crate::support::server::{Server, until};
 
 const CONTRACTS: [&str; 3] = ["run", "task", "message"];
@@ -103,7 +101,7 @@ fn five_drops_of_an_agent_that_is_not_well_open_its_breaker() {
 
 #[test]
 fn five_refusals_to_connect_open_the_breaker_without_a_check() {
-    let nowhere = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port");
+    let nowhere = unused_address();
     let agent = |contract: &&str| configuration(contract, contract, &format!("http://{nowhere}"), "");
     let server = Server::configured(&CONTRACTS.iter().map(agent).collect::<String>());
     for contract in CONTRACTS {

@@ -164,9 +164,14 @@ fn the_caller_with_a_callback_is_told_what_becomes_of_its_work() {
     assert!(told.status.success(), "{}", log_in(server.directory()));
     let told = String::from_utf8(told.stdout).expect("it is UTF-8");
     let messages: Vec<Value> = told.lines().map(|line| serde_json::from_str(line).expect("it is JSON")).collect();
-    let (last, before) = messages.split_last().expect("it was told something");
-    assert_eq!((&last["type"], &last["payload"]["output"]), (&json!("work_result"), &json!("3 steps are done\n")));
-    assert!(!before.is_empty() && before.iter().all(|message| message["type"] == "work_status"), "{told}");
+    let (results, statuses): (Vec<&Value>, Vec<&Value>) =
+        messages.iter().partition(|message| message["type"] == "work_result");
+    let [result] = results[..] else { panic!("{told}") };
+    assert_eq!(result["payload"]["output"], "3 steps are done\n");
+    assert!(!statuses.is_empty() && statuses.iter().all(|message| message["type"] == "work_status"), "{told}");
+    // The answer to the request is printed beside what comes to the callback, where the result is the last message.
+    let told_last = messages.iter().rev().find(|message| message["payload"]["status"] != "accepted");
+    assert_eq!(told_last, Some(result), "{told}");
 }
 
 /// A server that registers the agent, asks for frequent heartbeats, and gives it messages one poll after another.

@@ -1,13 +1,12 @@
 //! What a program prints, told to an orchestrator while it works (MSG-9).
 
-use std::net::TcpListener;
-
+use crate::support::scripted_agent::unused_address;
 use crate::support::server::{Server, until};
 use crate::support::service::Service;
 
 /// Starts a program as an agent that a server pushes messages to, and that tells the server how its work goes.
 fn pushed(script: &str) -> (Server, Service) {
-    let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port is free");
+    let free = unused_address();
     let agent = format!("[[agent]]\nname = \"helper\"\ncontract = \"message\"\nvia = \"push:http://{free}\"\n");
     let server = Server::configured(&format!("{agent}work = [\"help\"]\n"));
     let service = Service::at(&free.to_string(), script, &["--report-to", &server.url()]);

@@ -8,7 +8,7 @@ mod connection;
 mod request;
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
@@ -135,10 +135,18 @@ pub(crate) fn configuration(name: &str, contract: &str, url: &str, keys: &str) -
     format!("[[agent]]\nname = \"{name}\"\ncontract = \"{contract}\"\n{way}\n{keys}\n")
 }
 
-/// An address without a listener.
+/// An address without a listener, which stays so until the test listens there.
+///
+/// Its port lies below those that the system gives away, so that no listener on port 0 and no connection of another test
+/// can have it meanwhile. Each test process begins at another port.
 pub(crate) fn unused_address() -> SocketAddr {
-    let listener = TcpListener::bind(any_port()).expect("there is a free port");
-    listener.local_addr().expect("it has an address")
+    const FIRST: u32 = 12_000;
+    const COUNT: u32 = 20_000;
+    static TAKEN: AtomicU32 = AtomicU32::new(0);
+    let start = std::process::id().wrapping_mul(16);
+    let ports = (0..COUNT).map(|_| FIRST + start.wrapping_add(TAKEN.fetch_add(1, Ordering::Relaxed)) % COUNT);
+    let addresses = ports.map(|port| SocketAddr::from(([127, 0, 0, 1], u16::try_from(port).expect("below 32,000"))));
+    addresses.into_iter().find(|address| TcpListener::bind(address).is_ok()).expect("there is a free port")
 }
 
 fn any_port() -> SocketAddr {
