@@ -2,8 +2,7 @@
 //!
 //! A run is a job of a server, or of this command where no server runs. `file` reads a workflow file, `start` asks for
 //! a run, `resting` follows it until it rests, `steps` reads what its stages said, `shown` is what a waiting user sees,
-//! and
-//! `ask` asks a person.
+//! with the `tree` of the stages, and `ask` asks a person.
 
 pub(crate) mod arguments;
 mod ask;
@@ -12,6 +11,7 @@ mod resting;
 mod shown;
 mod start;
 mod steps;
+mod tree;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -94,8 +94,8 @@ async fn show_run(client: &Client, arguments: &WorkflowShow) -> Result<Exit> {
         let mut past = client.past(&job.is.id, 0);
         let mut clock = steps::Clock::default();
         while let Heard::Event(event) = past.next().await? {
-            if let Some(line) = clock.line(&event) {
-                writeln!(out, "{line}")?;
+            if let Some(step) = clock.step(&event) {
+                writeln!(out, "{}", step.line())?;
             }
         }
         writeln!(out)?;

@@ -23,21 +23,26 @@ fn fold(text: &str, indent: usize, width: usize) -> String {
 }
 
 fn fold_line(line: &str, indent: usize, width: usize) -> String {
-    if line.width() <= width {
+    if seen_width(line) <= width {
         return line.to_owned();
     }
     let (mut folded, mut used) = (String::new(), 0);
     for word in line.split_inclusive(' ') {
-        if used > indent && used + word.trim_end().width() > width {
+        if used > indent && used + seen_width(word.trim_end()) > width {
             folded.truncate(folded.trim_end().len());
             folded.push('\n');
             folded.push_str(&" ".repeat(indent));
             used = indent;
         }
         folded.push_str(word);
-        used += word.width();
+        used += seen_width(word);
     }
     folded
+}
+
+/// Columns that a text takes. Colours take none.
+fn seen_width(text: &str) -> usize {
+    anstream::adapter::strip_str(text).to_string().width()
 }
 
 #[cfg(test)]
@@ -50,5 +55,6 @@ mod tests {
         assert_eq!(fold("  short", 2, 20), "  short");
         assert_eq!(fold("see /a/very/long/path there", 0, 10), "see\n/a/very/long/path\nthere");
         assert_eq!(fold("  tokens  every request", 10, 17), "  tokens  every\n          request");
+        assert_eq!(fold("\x1b[1mone\x1b[0m two three", 2, 9), "\x1b[1mone\x1b[0m two\n  three");
     }
 }

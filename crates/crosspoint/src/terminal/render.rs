@@ -382,7 +382,12 @@ pub(crate) fn panicked(location: Option<&Location<'_>>) {
 
 /// Prints a remark on stderr, beside the data on stdout.
 pub(crate) fn note(text: &str) {
-    let _ = writeln!(anstream::stderr().lock(), "{}", fold::for_stderr(text, 0));
+    note_indented(text, 0);
+}
+
+/// The same. If the remark is broken into lines, those after the first begin with so many spaces.
+pub(crate) fn note_indented(text: &str, indent: usize) {
+    let _ = writeln!(anstream::stderr().lock(), "{}", fold::for_stderr(text, indent));
 }
 
 /// Prints an error on stderr. A failed write is ignored, because it cannot be reported anywhere.

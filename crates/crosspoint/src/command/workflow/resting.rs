@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal};
 
 use anyhow::Result;
+use crosspoint_workflow::definition::Definition;
 use tokio::signal::unix::Signal;
 
 use super::ask::{self, Choice};
@@ -13,8 +14,13 @@ use crate::command::jobs::post_action;
 use crate::terminal::render;
 
 /// Returns how the run rests, and its job. Where there is a terminal, the person there is asked what the run asks.
-pub(super) async fn until(client: &Client, id: &str, may_ask: bool, mut interrupts: Signal) -> Result<(Exit, Job)> {
-    let mut shown = Shown::new(id);
+pub(super) async fn until(
+    client: &Client,
+    (id, definition): (&str, &Definition),
+    may_ask: bool,
+    mut interrupts: Signal,
+) -> Result<(Exit, Job)> {
+    let mut shown = Shown::new(id, definition);
     let mut follow = client.follow(id, 0);
     let may_ask = may_ask && io::stdin().is_terminal() && io::stderr().is_terminal();
     loop {

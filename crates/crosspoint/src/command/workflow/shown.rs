@@ -1,66 +1,79 @@
-//! What a waiting user sees of a run: its stages as they end, and on a terminal the one under way with its time.
+//! What a waiting user sees of a run: its steps, a line each, and on a terminal the tree of its stages below them.
 
+use std::fmt;
 use std::io::{self, IsTerminal};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use crosspoint_workflow::definition::Definition;
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::steps::Clock;
+use super::tree::Tree;
 use crate::client::Event;
-use crate::command::jobs::event_line;
 use crate::terminal::render;
 
-/// Interval at which the time beside the stage is updated.
+/// Interval at which the time of the stage under way is updated.
 const TICK: Duration = Duration::from_millis(100);
+
+/// Columns and lines of a terminal that does not say how large it is.
+const SIZE: (usize, usize) = (80, 24);
+
+/// Spaces before the rest of a line that is broken.
+const INDENT: usize = 4;
 
 pub(super) struct Shown {
     clock: Clock,
-    /// The stage under way, on a terminal.
+    tree: Arc<Mutex<Tree>>,
+    /// Draws the tree, on a terminal.
     bar: Option<ProgressBar>,
     is_terminal: bool,
-    stage: String,
 }
 
 impl Shown {
-    pub(super) fn new(id: &str) -> Shown {
+    pub(super) fn new(id: &str, definition: &Definition) -> Shown {
         render::note(&format!("run {}", render::visible(id)));
         // A terminal that cannot move its cursor gets lines alone.
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let is_terminal = io::stderr().is_terminal() && !is_dumb;
-        let mut shown = Shown { clock: Clock::default(), bar: None, is_terminal, stage: String::new() };
+        let tree = Arc::new(Mutex::new(Tree::of(definition)));
+        let mut shown = Shown { clock: Clock::default(), tree, bar: None, is_terminal };
         shown.resume();
         shown
     }
 
-    /// Shows the stage under way again.
+    /// Draws the tree again.
     pub(super) fn resume(&mut self) {
         if !self.is_terminal {
             return;
         }
-        let style = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed:>4}");
-        let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
-        let bar = ProgressBar::new_spinner().with_style(style).with_message(self.stage.clone());
+        let tree = self.tree.clone();
+        let draw = move |_: &ProgressState, out: &mut dyn fmt::Write| {
+            let (width, height) = size();
+            // Writing to a text cannot fail.
+            let _ = out.write_str(&lock(&tree).drawn(jiff::Timestamp::now(), width, height));
+        };
+        let style = ProgressStyle::with_template("{tree}");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner()).with_key("tree", draw);
+        let bar = ProgressBar::new_spinner().with_style(style);
         bar.enable_steady_tick(TICK);
         self.bar = Some(bar);
     }
 
     pub(super) fn event(&mut self, event: &Event) {
-        if let Some((_, Some(stage))) = event_line::progress_of(event) {
-            self.stage = render::visible(&stage);
-            if let Some(bar) = &self.bar {
-                bar.set_message(self.stage.clone());
-                bar.reset_elapsed();
-            }
-        }
-        if let Some(line) = self.clock.line(event) {
-            self.note(&line);
-        }
+        let step = self.clock.step(event);
+        let mut tree = lock(&self.tree);
+        tree.began(self.clock.since());
+        let Some(step) = step else { return };
+        tree.step(&step);
+        drop(tree);
+        self.note(&step.line());
     }
 
     pub(super) fn note(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| render::note(line)),
-            None => render::note(line),
+            Some(bar) => bar.suspend(|| render::note_indented(line, INDENT)),
+            None => render::note_indented(line, INDENT),
         }
     }
 
@@ -69,4 +82,14 @@ impl Shown {
             bar.finish_and_clear();
         }
     }
+}
+
+/// The size of the terminal now: it may be changed while a run goes on.
+fn size() -> (usize, usize) {
+    let size = terminal_size::terminal_size_of(io::stderr());
+    size.map_or(SIZE, |(width, height)| (usize::from(width.0), usize::from(height.0)))
+}
+
+fn lock(tree: &Mutex<Tree>) -> MutexGuard<'_, Tree> {
+    tree.lock().unwrap_or_else(PoisonError::into_inner)
 }

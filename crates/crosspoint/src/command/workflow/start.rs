@@ -43,7 +43,8 @@ pub(super) fn run(arguments: &WorkflowRun) -> Result<Exit> {
         if arguments.detach {
             return wait::print_id(client, &job, arguments.json);
         }
-        let (exit, job) = resting::until(client, &job.is.id, !arguments.json, interrupts).await?;
+        let run = (job.is.id.as_str(), &file.definition);
+        let (exit, job) = resting::until(client, run, !arguments.json, interrupts).await?;
         finish(client, &job, arguments.json, arguments.dry_run).await?;
         Ok(exit)
     })
@@ -72,7 +73,8 @@ pub(super) fn resume(arguments: &WorkflowResume) -> Result<Exit> {
         if client.is_embedded() && !is_over {
             client.post_once(RUNS, None, &document).await?;
         }
-        let (exit, job) = resting::until(client, &job.is.id, !arguments.json, interrupts).await?;
+        let run = (job.is.id.as_str(), &file.definition);
+        let (exit, job) = resting::until(client, run, !arguments.json, interrupts).await?;
         finish(client, &job, arguments.json, order.dry_run).await?;
         Ok(exit)
     })

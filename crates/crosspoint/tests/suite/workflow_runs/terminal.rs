@@ -1,22 +1,27 @@
 //! A run at a terminal: a real one, made by a program for that.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
 use crate::support::workflow_place::{Place, noted, said, stage, workflow};
 
-/// Runs a workflow of one stage at a terminal at which this is typed. Returns the exit code and what the terminal got.
-fn typed(place: &Place, typed: &str) -> (i32, String) {
-    place.replies("judge", &[noted("Which colour?", "escalate", &["two fit"]), said("Fine.", "proceed")]);
-    place.write("w.toml", &workflow(&[stage("judge", "judge", ""), place.own("judge", "")]));
+/// Starts the run of `w.toml` at a terminal.
+fn at_terminal(place: &Place) -> Child {
     let program = assert_cmd::cargo::cargo_bin!("crosspoint");
     let line = format!("stty cols 120; '{}' workflow run w.toml --root repo", program.display());
     let mut script = Command::new("script");
     script.args(["-qec", &line, "/dev/null"]).current_dir(place.path()).env("TERM", "xterm");
     script.env_remove("CROSSPOINT_SERVER").env_remove("HOME").env_remove("XDG_RUNTIME_DIR");
-    let mut script = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+    script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts")
+}
+
+/// Runs a workflow of one stage at a terminal at which this is typed. Returns the exit code and what the terminal got.
+fn typed(place: &Place, typed: &str) -> (i32, String) {
+    place.replies("judge", &[noted("Which colour?", "escalate", &["two fit"]), said("Fine.", "proceed")]);
+    place.write("w.toml", &workflow(&[stage("judge", "judge", ""), place.own("judge", "")]));
+    let mut script = at_terminal(place);
     let mut keys = script.stdin.take().expect("a pipe");
     // A terminal keeps what is typed until it is read.
     keys.write_all(typed.as_bytes()).expect("it reads");
@@ -50,4 +55,32 @@ fn a_run_can_be_cancelled_at_the_terminal() {
     let (code, said) = typed(&place, ":cancel\n");
     assert_eq!(code, 1, "{said}");
     assert_eq!(place.seen("judge").len(), 1);
+}
+
+/// The second stage ends when the terminal has shown it, so that nothing depends on how fast it is drawn.
+#[test]
+fn the_stages_are_a_tree_that_moves_with_the_run() {
+    let place = Place::new();
+    place.replies("first", &[noted("Good.", "proceed", &["one", "two"])]);
+    let held = "cat > /dev/null; until [ -e \"$PLACE/go\" ]; do sleep 0.02; done; cat \"$PLACE/second.reply\"";
+    place.replies("second", &[said("Held.", "proceed")]);
+    let stages = [stage("begin", "first", ""), stage("hold", "second", ""), stage("finish", "first", "")];
+    place.write("w.toml", &workflow(&[stages.concat(), place.own("first", ""), place.own_script("second", held, "")]));
+    let mut script = at_terminal(&place);
+    let mut screen = script.stdout.take().expect("a pipe");
+    let (mut shown, mut bytes) = (String::new(), [0; 4096]);
+    while !shown.contains("|- hold    #1") {
+        let count = screen.read(&mut bytes).expect("it can be read");
+        assert!(count > 0, "it ended: {shown}");
+        shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    for drawn in ["specify, iteration 1", "|- begin   #1 ", "proceed   2 notes", "runs", "`- finish"] {
+        assert!(shown.contains(drawn), "{drawn:?} is not in {shown}");
+    }
+    place.write("agents/go", "");
+    screen.read_to_string(&mut shown).expect("it can be read");
+    assert!(script.wait().expect("it ends").success(), "{shown}");
+    // The tree is taken back at the end: its four lines are cleared, and nothing is drawn any more. The steps stay.
+    let after = shown.rsplit_once("`- finish").expect("it was drawn").1;
+    assert_eq!(after.matches("\u{1b}[2K").count(), 4, "{after:?}");
 }
