@@ -63,6 +63,6 @@ pub use published::{Purged, Watch};
 pub use pull::{Handed, Instruction, PullQueues};
 pub use requests::{Denied, Submitted, Unaccepted};
 pub use stopping_again::TOLD_WITHIN;
-pub use stuck::{Ahead, Stuck};
+pub use stuck::{Ahead, NO_SERVER, Stuck};
 pub use text::TextRoom;
 pub use tokens::{Token, Ungranted};

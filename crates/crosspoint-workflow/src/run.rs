@@ -30,6 +30,7 @@ pub use next::{Asking, Next, StageRun, Why};
 use crosspoint_contracts::workflow::Recommendation;
 
 use crate::definition::{Definition, Entry, Stage, Target};
+pub use history::is_readable;
 use history::{Answer, History};
 use question::{About, Question};
 

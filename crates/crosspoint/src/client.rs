@@ -97,6 +97,14 @@ impl Session {
         find::here(reach, adapt).await
     }
 
+    /// Drives a job from now on that was there before, if the server runs in this process.
+    pub(crate) async fn take_up(&self, id: &str) -> Result<()> {
+        match &self.embedded {
+            Some(embedded) => embedded.take_up(id).await,
+            None => Ok(()),
+        }
+    }
+
     /// Stops the server if it runs in this process. The work that it has begun is taken up later.
     pub(crate) async fn end(self) {
         if let Some(embedded) = self.embedded {

@@ -46,7 +46,7 @@ pub(crate) use bridge::Bridge;
 pub(crate) use caller::Caller;
 pub(crate) use exec::Exec;
 pub(crate) use limits::Limits;
-pub(crate) use load::{Flags, Loaded};
+pub(crate) use load::{FILE_NAME, Flags, Loaded};
 pub(crate) use message::{ENDPOINT, Message, Via};
 pub(crate) use problem::{Invalid, line_and_column};
 pub(crate) use remote::{ANSWER_BYTES, CONCURRENCY, Remote};

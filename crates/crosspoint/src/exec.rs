@@ -40,7 +40,7 @@ pub(crate) mod tree;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -164,6 +164,22 @@ pub(crate) fn is_our_variable(name: &str) -> bool {
 pub(crate) fn startable(program: &Program) -> Result<(), String> {
     let why = |failed: Failed| failed.message.and_then(|message| serde_json::from_str(message.get()).ok());
     find::check(program).map_err(|failed| why(failed).unwrap_or_else(|| "it cannot be started".to_owned()))
+}
+
+/// Checks that a program of this name could be started from a directory; the error says in a sentence why not.
+pub(crate) fn startable_from(home: &Path, name: &str) -> Result<(), String> {
+    startable(&Program {
+        argv: vec![name.strip_prefix("./").filter(|rest| rest.contains('/')).unwrap_or(name).to_owned()],
+        home: home.to_owned(),
+        directory: home.to_owned(),
+        env: BTreeMap::new(),
+        ask: false,
+        has_directives: false,
+        retry_exit_codes: Vec::new(),
+        // Nothing is started, so nothing is limited.
+        limits: Limits { memory_bytes: None, processes: 1, grace: Duration::ZERO },
+        orphan_lock: None,
+    })
 }
 
 /// Whether the program could be started, without starting it (MSG-7): a check that ran it would do work that no caller

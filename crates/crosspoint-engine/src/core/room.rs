@@ -57,7 +57,13 @@ impl Shares {
     }
 
     /// Checks whether there is room for one more job.
+    ///
+    /// For a stage of a job there always is: its place came with the job that it is a stage of, which has one stage at a
+    /// time. Otherwise such jobs could fill the room, and none of them could ever end.
     pub(super) fn check(&self, request: &Request, agent: Option<&Arc<str>>, live: usize) -> Result<(), Rejected> {
+        if request.child_of().is_some() {
+            return Ok(());
+        }
         let taken = |of: &BTreeMap<Arc<str>, usize>, name: &str| of.get(name).copied().unwrap_or(0);
         let caller = if request.caller.is_empty() { 0 } else { taken(&self.callers, &request.caller) };
         let shares = [

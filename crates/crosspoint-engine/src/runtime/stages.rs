@@ -50,18 +50,22 @@ impl Attempt {
             Submitted::New(watch) => Ok(watch),
             Submitted::Repeat(watch) => match step {
                 // The stage was accepted before, and its step with it, unless it came here without one.
-                Some(step) if !self.has_step(&step).await => {
-                    self.step(step).await.map_err(|Gone| Unaccepted::Rejected(Rejected::ParentEnded))?;
+                Some(step) => {
+                    // A step that is stored twice would make no sense when the work is taken up.
+                    let is_stored = self.has_step(&step).await;
+                    if !is_stored.map_err(|fault| Unaccepted::NotTried(Arc::new(fault)))? {
+                        self.step(step).await.map_err(|Gone| Unaccepted::Rejected(Rejected::ParentEnded))?;
+                    }
                     Ok(watch)
                 }
-                Some(_) | None => Ok(watch),
+                None => Ok(watch),
             },
         }
     }
 
     /// Whether a step is stored, as the last one.
-    async fn has_step(&self, step: &Body) -> bool {
-        self.steps().await.is_ok_and(|steps| steps.last() == Some(step))
+    async fn has_step(&self, step: &Body) -> Result<bool, Fault> {
+        Ok(self.steps().await?.last() == Some(step))
     }
 
     /// Returns the job with this id in this store, whatever became of it. For links that find traces of other jobs

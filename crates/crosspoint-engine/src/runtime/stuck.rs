@@ -17,6 +17,9 @@ const SILENT_AFTER: Duration = Duration::from_secs(10);
 const POISON: &str = "poison: the server ended uncleanly each of the last times that an agent had this job, perhaps because of it; \
     crosspoint jobs retry runs it again, crosspoint jobs cancel ends it";
 
+/// Why a job does not move that no orchestrator drives.
+pub const NO_SERVER: &str = "no server is running; it goes on when one is";
+
 const ASIDE: &str = "set aside: what happens to it cannot be written to the store, see crosspoint store check; \
     crosspoint jobs retry tries again, crosspoint jobs cancel ends it";
 
@@ -55,7 +58,7 @@ impl Engine {
             _ if job.aside.is_some() => (ASIDE.to_owned(), job.aside.unwrap_or(job.updated_at)),
             State::Poisoned => (POISON.to_owned(), job.updated_at),
             State::Queued | State::Running(_) | State::Retrying { .. } if self.is_held(job.seq()) => {
-                ("no server is running; it goes on when one is".to_owned(), job.updated_at)
+                (NO_SERVER.to_owned(), job.updated_at)
             }
             State::Queued if job.is_suspect() => {
                 (format!("{SUSPECT}; {}", self.why_queued(job, ahead)), job.updated_at)

@@ -4,16 +4,16 @@ use std::sync::{Arc, Mutex};
 
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::request::{Key, NewJob};
-use crosspoint_engine::core::Rejected;
+use crosspoint_engine::core::{Rejected, Room};
 use crosspoint_engine::job::{Job, Origin, Phase};
 use crosspoint_engine::policy::{Policy, Recovery};
-use crosspoint_engine::runtime::{Attempt, Engine, Unaccepted, Watch};
+use crosspoint_engine::runtime::{Attempt, Config, Engine, Limits, Unaccepted, Watch};
 use tokio::sync::Semaphore;
 
 use crate::scratch::Scratch;
 use crate::stage::{
-    Agent, Came, agent, echo, ended, events, gated, names, never, new_job, outcome, patience, reaches, start, stop,
-    submit, success, until, with_policy,
+    Agent, Came, agent, config, echo, ended, events, gated, names, never, new_job, outcome, patience, reaches, start,
+    stop, submit, success, until, with_policy,
 };
 
 /// The request of a stage; the same number is the same stage.
@@ -89,6 +89,18 @@ async fn a_finished_stage_is_not_done_again_after_a_restart() {
     assert_eq!(*starts.lock().expect("no test panics here"), ["first", "second"]);
     let second = engine.job(second).await.expect("it can be read").expect("it is there").job();
     assert_eq!((second.phase(), second.attempts), (Phase::Completed, 2), "it is the same job, begun again");
+    stop(engine).await;
+}
+
+/// Jobs with stages that fill the room would otherwise wait for each other for ever.
+#[tokio::test]
+async fn there_is_room_for_the_stage_of_a_job_that_was_accepted() {
+    let scratch = Scratch::new();
+    let agents = vec![runner(), agent("first", echo), agent("second", echo)];
+    let limits = Limits { room: Room::of(1), ..Limits::default() };
+    let engine = Engine::start(Config { limits, ..config(&scratch, agents) }).expect("it starts");
+    let run = ended(&submit(&engine, new_job("runner", "{}")).await).await;
+    assert_eq!(run.phase(), Phase::Completed);
     stop(engine).await;
 }
 

@@ -1,7 +1,7 @@
 //! Places where a test can have this process killed, as a power cut or an operator would, or have the system fail.
 //!
-//! `CROSSPOINT_WORKFLOW_KILL=placed.3` kills the process, without any clean-up, when it comes to that place, and
-//! `CROSSPOINT_WORKFLOW_FAIL=placed.3` makes the system fail there with an input/output error. Only builds with debug
+//! `CROSSPOINT_KILL_AT=placed.3` kills the process, without any clean-up, when it comes to that place, and
+//! `CROSSPOINT_FAIL_AT=placed.3` makes the system fail there with an input/output error. Only builds with debug
 //! assertions read the variables: a release build has no such places.
 
 use std::sync::OnceLock;
@@ -9,10 +9,10 @@ use std::sync::OnceLock;
 use rustix::io::Errno;
 
 /// The environment variable that names the place to be killed at.
-pub const KILL: &str = "CROSSPOINT_WORKFLOW_KILL";
+pub const KILL: &str = "CROSSPOINT_KILL_AT";
 
 /// The environment variable that names the place to fail at.
-pub const FAIL: &str = "CROSSPOINT_WORKFLOW_FAIL";
+pub const FAIL: &str = "CROSSPOINT_FAIL_AT";
 
 /// Kills the process or fails here if a variable names this place.
 pub(super) fn reached(place: &str) -> Result<(), Errno> {

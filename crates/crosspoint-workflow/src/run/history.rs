@@ -24,6 +24,11 @@ pub(super) struct Answer {
     words: String,
 }
 
+/// Whether an answer can be handed on to agents: every reader of JSON reads it, and reads the same.
+pub fn is_readable(answer: &str) -> bool {
+    Answer::read("", answer).is_some()
+}
+
 impl Answer {
     /// Reads an answer. Returns `None` if readers of JSON could not read it, or would disagree on what it says.
     pub(super) fn read(question: &str, json: &str) -> Option<Answer> {

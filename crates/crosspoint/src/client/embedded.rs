@@ -1,7 +1,7 @@
 //! The server in this process. If no server runs, a command opens the store itself and talks to its own server over a
 //! socket in the data directory, so that there is one way for everything. No port is opened, because only this command
-//! uses it. Only jobs that are submitted here, for the first time or again, are driven. Other existing jobs wait for
-//! `serve`.
+//! uses it. Only jobs that are submitted here, for the first time or again, and those that are taken up by their ids are
+//! driven. Other existing jobs wait for `serve`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,6 +23,7 @@ pub(super) struct Embedded {
     stop: CancellationToken,
     task: JoinHandle<()>,
     file: SocketFile,
+    engine: Engine,
 }
 
 impl Embedded {
@@ -47,13 +48,20 @@ impl Embedded {
         // What callers are owed is left to `serve`, too.
         config.callers.iter_mut().for_each(|caller| caller.callback = None);
         let listeners = Listener::Unix(listener).into();
-        let task = tokio::spawn(async move { server::run(listeners, (engine, side), &config, stopped).await });
-        Ok(Embedded { stop, task, file })
+        let driven = engine.clone();
+        let task = tokio::spawn(async move { server::run(listeners, (driven, side), &config, stopped).await });
+        Ok(Embedded { stop, task, file, engine })
     }
 
     /// The path of its socket.
     pub(super) fn socket(&self) -> &Path {
         self.file.path()
+    }
+
+    /// Drives a job from now on that was there before.
+    pub(super) async fn take_up(&self, id: &str) -> Result<()> {
+        let id = self.engine.job_id(id).context("this is no id of a job")?;
+        self.engine.take_up(id).await.map_err(|why| anyhow::anyhow!("the job {id} cannot be taken up: {why:?}"))
     }
 
     pub(super) async fn stop(self) {

@@ -21,7 +21,7 @@ use anyhow::Result;
 use self::arguments::{Workflow, WorkflowAction, WorkflowCheck, WorkflowList, WorkflowShow};
 use self::file::WorkflowFile;
 use crate::Exit;
-use crate::client::{self, Client, Heard, Job, Need, segment};
+use crate::client::{self, Client, Failed, Heard, Job, Need, segment};
 use crate::command::jobs::arguments::JobsList;
 use crate::command::jobs::{card, list, no_such_job, post_action, print_job};
 use crate::terminal::{json, render};
@@ -62,6 +62,7 @@ fn check_file(arguments: &WorkflowCheck) -> Result<Exit> {
     let known = file::known_agents(&arguments.reach)?;
     let mut mistakes = file.definition.warnings().to_vec();
     mistakes.extend(file.definition.check(&|name| known.get(name).cloned()));
+    mistakes.extend(file.unstartable());
     file.print(&mistakes)?;
     if file::any_error(&mistakes) {
         return Ok(Exit::NotFine);
@@ -75,6 +76,11 @@ fn check_file(arguments: &WorkflowCheck) -> Result<Exit> {
 fn show_file_or_run(arguments: &WorkflowShow) -> Result<Exit> {
     let path = Path::new(&arguments.what);
     if path.is_file() {
+        if arguments.json || arguments.diff {
+            let flag = if arguments.json { "--json" } else { "--diff" };
+            let message = format!("{} is a workflow file, and {flag} is for runs", arguments.what);
+            return Err(Failed::other(message, "leave the flag away, or name a run by its id").into());
+        }
         let Some(file) = WorkflowFile::read(path)? else { return Ok(Exit::NotFine) };
         let drawn = if arguments.mermaid { file.definition.mermaid() } else { file.definition.drawn() };
         io::stdout().lock().write_all(drawn.as_bytes())?;
@@ -84,7 +90,11 @@ fn show_file_or_run(arguments: &WorkflowShow) -> Result<Exit> {
 }
 
 async fn show_run(client: &Client, arguments: &WorkflowShow) -> Result<Exit> {
-    let job = client.job(&arguments.what).await.map_err(no_such_job)?;
+    let job = client.job(&arguments.what).await.map_err(|error| no_such_run(&arguments.what, error))?;
+    if job.is.work != WORK {
+        let message = format!("job {} is no run of a workflow", job.is.id);
+        return Err(Failed::other(message, "crosspoint workflow list shows the runs").into());
+    }
     if arguments.json {
         return print_job(&job, true);
     }
@@ -102,6 +112,15 @@ async fn show_run(client: &Client, arguments: &WorkflowShow) -> Result<Exit> {
     }
     print_diff(client, &job.is.id).await?;
     Ok(Exit::Fine)
+}
+
+/// A name may be meant as a file that is not there.
+fn no_such_run(name: &str, error: Failed) -> anyhow::Error {
+    if name.contains(['/', '.']) {
+        let message = format!("there is no file {name}");
+        return Failed::other(render::visible(&message), "crosspoint workflow list shows the ids of runs").into();
+    }
+    no_such_job(error).into()
 }
 
 /// Prints what a run changed. Characters that could control a terminal are replaced on one.

@@ -16,7 +16,7 @@ use super::kind::Value;
 use super::problem::{Invalid, Position, Problem};
 use super::{Agent, Config, Contract, DATABASE, address, together, work};
 
-const FILE_NAME: &str = "crosspoint.toml";
+pub(crate) const FILE_NAME: &str = "crosspoint.toml";
 const FILE_BYTES_MAX: u64 = 1 << 20;
 const DATA_VARIABLE: &str = "CROSSPOINT_DATA";
 const CONFIG_VARIABLE: &str = "CROSSPOINT_CONFIG";

@@ -18,7 +18,7 @@ impl Agent {
         };
         let mut argv = program.exec.clone();
         if let Some(name) = argv.first_mut().filter(|name| name.contains('/')) {
-            *name = home.join(&*name).to_string_lossy().into_owned();
+            *name = home.join(name.trim_start_matches("./")).to_string_lossy().into_owned();
         }
         let env = program.env.clone();
         // Its envelope is the runner's own, so nothing is carried beside it.

@@ -10,7 +10,7 @@ use axum::response::Response;
 use crosspoint_contracts::failure::Repeat;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::Job;
-use crosspoint_engine::runtime::{Ahead, Submitted, Unaccepted, Watch};
+use crosspoint_engine::runtime::{Ahead, NO_SERVER, Stuck, Submitted, Unaccepted, Watch};
 use crosspoint_engine::store::Found;
 use crosspoint_exchange::backend::{self, Backend};
 use crosspoint_exchange::refusal::{self, Refusal};
@@ -46,7 +46,7 @@ pub(super) async fn submit_job(
     drop(received);
     let (job, room) = with_text(app.engine(), app.ended(&watch_of(submitted), wait).await).await?;
     // Without a wait the job cannot be called stuck yet: it has only just arrived.
-    let stuck = wait.and_then(|_| app.engine().stuck(&job, who.ahead(Ahead::Counted)));
+    let stuck = wait.and_then(|_| app.stuck(&job, who.ahead(Ahead::Counted)));
     // A job that has just arrived has broken no rule.
     let violations = if wait.is_some() { app.violations(&job).await? } else { Vec::new() };
     let status = if job.outcome().is_some() { StatusCode::OK } else { StatusCode::ACCEPTED };
@@ -75,7 +75,7 @@ pub(super) async fn list_jobs(State(app): State<App>, who: Who, uri: Uri) -> Res
     let mut object = Object::open(&mut out);
     let ahead = who.ahead(Ahead::Left);
     push_array(object.name("jobs"), &page.jobs, |out, job| {
-        let beside = Beside { stuck: app.engine().stuck(job, ahead), has_caller: who.sees_all(), ..Beside::default() };
+        let beside = Beside { stuck: app.stuck(job, ahead), has_caller: who.sees_all(), ..Beside::default() };
         let extent = if who.reads_in_lists(job) { Extent::Listed } else { Extent::Bare };
         view::push_job(out, job, &beside, extent);
     });
@@ -109,8 +109,12 @@ pub(super) async fn answer_job(
     Id(id): Id,
     received: Received,
 ) -> Result<Response, Refused> {
-    app.job_for(&who, id).await?;
+    let asking = app.job_for(&who, id).await?.job();
     let answer = submit::answer(&received.bytes)?;
+    if *asking.request.work == *crate::workflow::WORK && !crosspoint_workflow::run::is_readable(answer.get()) {
+        let what = "the answer repeats a name in an object, or nests too deep for the envelope that it is put into";
+        return Err(Refusal::invalid(what, "write it as plain JSON, at most 100 levels deep").at("/input").into());
+    }
     let job = app
         .engine()
         .acting(who.on_record())
@@ -174,6 +178,15 @@ impl App {
         watch.ended(Instant::now() + wait).await
     }
 
+    /// Why a job does not move. A run of a workflow may bring programs along, which no server starts.
+    fn stuck(&self, job: &Job, ahead: Ahead) -> Option<Stuck> {
+        let mut stuck = self.engine().stuck(job, ahead)?;
+        if stuck.reason == NO_SERVER && *job.request.work == *crate::workflow::WORK {
+            stuck.reason = format!("no process drives it; it goes on with crosspoint workflow resume {}", job.id());
+        }
+        Some(stuck)
+    }
+
     async fn violations(&self, job: &Job) -> Result<Vec<Found>, Refused> {
         Ok(self.engine().violations(job.id()).await.map_err(|error| fault(&error))?)
     }
@@ -182,7 +195,7 @@ impl App {
         let (job, room) = with_text(self.engine(), job).await?;
         let violations = self.violations(&job).await?;
         let owed = self.deliveries().owed(&job).await.map_err(|error| fault(&error))?;
-        let stuck = self.engine().stuck(&job, who.ahead(Ahead::Counted));
+        let stuck = self.stuck(&job, who.ahead(Ahead::Counted));
         let beside = Beside { stuck, has_caller: who.sees_all(), owed, violations };
         Ok(held(response(StatusCode::OK, view::job(&job, &beside)), room))
     }

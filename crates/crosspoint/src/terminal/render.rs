@@ -390,6 +390,12 @@ pub(crate) fn note_indented(text: &str, indent: usize) {
     let _ = writeln!(anstream::stderr().lock(), "{}", fold::for_stderr(text, indent));
 }
 
+/// Prints what stands before the place where a person types.
+pub(crate) fn prompt(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
+}
+
 /// Prints an error on stderr. A failed write is ignored, because it cannot be reported anywhere.
 fn say_error(message: &str, hint: Option<&str>) {
     let style = level(Level::Error);

@@ -67,6 +67,19 @@ impl Order {
 }
 
 impl Unusable {
+    /// Returns why a run that has begun is held, where the reason may pass.
+    pub(super) fn held(&self) -> Option<String> {
+        match self {
+            Unusable::Definition(_) | Unusable::Feature(_) => None,
+            Unusable::Root(why) => Some(format!("{why}; {}", why.hint())),
+            Unusable::Programs => Some(
+                "the workflow brings programs of its own ([[agent]]), which a server does not start; when no server runs \
+                 here, it goes on with crosspoint workflow resume"
+                    .to_owned(),
+            ),
+        }
+    }
+
     /// Returns what is wrong, what to do about it, and which member of the order it is about. Mistakes in a definition
     /// are told with their lines.
     pub(crate) fn told(&self, definition: &str) -> Vec<(String, String, &'static str)> {

@@ -7,6 +7,7 @@ use crosspoint_contracts::workflow::Recommendation;
 use crosspoint_contracts::{Contract, Document, Kind, Options};
 use crosspoint_engine::job::Job;
 use crosspoint_exchange::answer::{self, Beside};
+use serde::Deserialize;
 
 use crate::backend::snapshot;
 
@@ -37,10 +38,25 @@ pub(super) fn of(job: &Job) -> Result<Output, NoOutput> {
     read(&document).ok_or_else(unreadable)
 }
 
-/// Whether the agent itself says in an envelope that it did not succeed.
+/// Whether the agent itself says in an envelope that it did not succeed. A program that says so exits with 0; what a
+/// program printed that then broke off is no output (WF-8).
 fn is_said(outcome: &Outcome) -> bool {
     let is_envelope = outcome.document.as_ref().is_some_and(|document| document.kind == Kind::WorkflowOutput);
-    is_envelope && outcome.failure() == Some(Failure::AgentFailed)
+    is_envelope && outcome.failure() == Some(Failure::AgentFailed) && !broke_off(outcome)
+}
+
+/// How a program ended, as far as the failure says.
+#[derive(Deserialize)]
+struct Ended {
+    #[serde(default)]
+    exit_code: i32,
+    signal: Option<i32>,
+}
+
+fn broke_off(outcome: &Outcome) -> bool {
+    let details = outcome.reason.as_ref().and_then(|reason| reason.details.as_ref());
+    let ended = details.and_then(|details| serde_json::from_str::<Ended>(details.get()).ok());
+    ended.is_some_and(|ended| ended.exit_code != 0 || ended.signal.is_some())
 }
 
 fn read(document: &str) -> Option<Output> {

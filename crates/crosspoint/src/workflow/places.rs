@@ -5,13 +5,16 @@ use std::path::{Path, PathBuf};
 
 use uuid::Uuid;
 
-use crate::config::Config;
+use crate::config::{Config, FILE_NAME};
 
 /// The directory in the data directory that has the records of runs.
 const RECORDS: &str = "workflows";
 
 /// The directory in a record that has the copy of a dry run.
 const COPY: &str = "copy";
+
+/// Endings of the files that the database keeps beside its own.
+const BESIDE_STORE: [&str; 3] = ["-wal", "-shm", "-journal"];
 
 /// Where runs may work.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,8 +33,10 @@ pub(crate) struct Places {
     home: PathBuf,
     /// The records of all runs.
     records: PathBuf,
-    /// What no artifact may touch: the data directory and the configuration file.
+    /// What no artifact may touch: the data directory, the database and the configuration file.
     protected: Vec<PathBuf>,
+    /// Whether the store is in the data directory, so that all records there are of its jobs.
+    has_store: bool,
 }
 
 /// Why a run may not work in a directory.
@@ -52,9 +57,13 @@ impl Places {
         let file = config.origin.as_deref().map(absolute);
         let home = file.as_deref().and_then(Path::parent).map_or_else(|| absolute(Path::new(".")), Path::to_owned);
         let data = absolute(&config.data);
-        let protected = [Some(data.clone()), file, Some(absolute(&config.store.path))];
-        let protected = protected.into_iter().flatten().collect();
-        Places { roots: config.workflow.roots.clone(), home, records: data.join(RECORDS), protected }
+        let store = absolute(&config.store.path);
+        // A configuration that is not there yet would start programs once it is.
+        let file = file.unwrap_or_else(|| home.join(FILE_NAME));
+        let beside = BESIDE_STORE.iter().map(|ending| with_ending(&store, ending));
+        let protected = [data.clone(), file, store.clone()].into_iter().chain(beside).collect();
+        let has_store = store.parent() == Some(&*data);
+        Places { roots: config.workflow.roots.clone(), home, records: data.join(RECORDS), protected, has_store }
     }
 
     /// Returns the directory without links on its way, if a run may work in it.
@@ -95,10 +104,22 @@ impl Places {
         &self.protected
     }
 
+    /// Whether a record whose job is not in the store is of no use any more. Where the store lies elsewhere, another
+    /// store may have had this data directory before.
+    pub(super) fn are_records_of_store(&self) -> bool {
+        self.has_store
+    }
+
     /// Returns the directory that has the records of all runs.
     pub(super) fn records(&self) -> &Path {
         &self.records
     }
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
 }
 
 impl fmt::Display for NotAllowed {

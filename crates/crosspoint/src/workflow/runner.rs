@@ -17,7 +17,7 @@ use crosspoint_engine::core::{INTERNAL, Spec};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use crosspoint_workflow::repository::{self, CopyLimits};
-use crosspoint_workflow::run::{Decided, Happened, Next, Run, StageRun};
+use crosspoint_workflow::run::{Decided, Happened, Next, Run, StageRun, is_readable};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -36,6 +36,9 @@ const TOTAL: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// How much a dry run copies at most: more is no repository that is copied while a person waits.
 const COPY_LIMITS: CopyLimits = CopyLimits { files_max: 500_000, bytes_max: 8 << 30 };
 
+/// Pause before another look at what a run is held by.
+const HOLD_PAUSE: Duration = Duration::from_secs(5);
+
 /// The file in a record that says that the copy is whole.
 const COPIED: &str = "copied";
 
@@ -44,6 +47,8 @@ pub(super) struct Runner {
     places: Places,
     runs: Arc<Runs>,
     pub(super) schemas: Arc<Schemas>,
+    /// Set when nothing is half written any more that a crash left.
+    recovered: tokio::sync::OnceCell<()>,
 }
 
 /// Why a run is not driven on.
@@ -76,7 +81,8 @@ pub(crate) fn agent(places: Places, runs: &Arc<Runs>, schemas: &Arc<Schemas>) ->
         waiting_max: u32::MAX,
         policy,
     };
-    (spec, Arc::new(Runner { places, runs: runs.clone(), schemas: schemas.clone() }))
+    let recovered = tokio::sync::OnceCell::new();
+    (spec, Arc::new(Runner { places, runs: runs.clone(), schemas: schemas.clone(), recovered }))
 }
 
 impl Link for Runner {
@@ -121,6 +127,7 @@ struct StoredStep<'s> {
 impl Runner {
     async fn drive(&self, attempt: &Attempt) -> Result<Success, Parting> {
         let settled = self.settle(attempt).await?;
+        self.recovered.get_or_init(|| recover_all(&self.places)).await;
         let id = attempt.job().id().uuid();
         let record = self.places.record(id);
         let place = Arc::new(self.workplace(attempt, &settled).await?);
@@ -128,7 +135,7 @@ impl Runner {
         let mut run = Run::begin(settled.definition.clone(), settled.feature.clone());
         self.recover(attempt, &record).await?;
         let mut last = Last::default();
-        for step in attempt.steps().await.map_err(|error| unreadable(attempt, &error))? {
+        for step in steps(attempt).await? {
             let happened = stored(&step).ok_or_else(|| broken_record(attempt))?;
             run.apply(&happened).map_err(|_| broken_record(attempt))?;
             last.note(happened);
@@ -160,15 +167,31 @@ impl Runner {
 
     /// Reads what the run is asked for with. It was checked when it was accepted, if it came in by its own endpoint;
     /// the agents may have changed since, and a stage without its agent is parked when it is come to.
+    ///
+    /// A run that is taken up is not failed because it cannot go on here: it is held until it can, or until another
+    /// process takes it up.
     async fn settle(&self, attempt: &Attempt) -> Result<Settled, Parting> {
         let input = attempt.input().await.map_err(failed)?;
         let order: Order = serde_json::from_str(input.get())
             .map_err(|_| invalid("The input is no order for a run: it needs a definition and a root."))?;
-        order.settle(&self.places).map_err(|why| {
-            let told = why.told(&order.definition);
-            let first = told.first().map(|(what, hint, _)| format!("{what}; {hint}")).unwrap_or_default();
-            invalid(&format!("The run cannot begin: {first}."))
-        })
+        let mut hold = Hold::default();
+        loop {
+            let (ordered, places) = (order.clone(), self.places.clone());
+            let settling = tokio::task::spawn_blocking(move || ordered.settle(&places));
+            let why = match settling.await {
+                Ok(Ok(settled)) => return Ok(settled),
+                Ok(Err(why)) => why,
+                Err(_) => return Err(Parting::Leaving),
+            };
+            match why.held().filter(|_| attempt.is_resumed()) {
+                Some(why) => hold.wait(attempt, &why).await?,
+                None => {
+                    let told = why.told(&order.definition);
+                    let first = told.first().map(|(what, hint, _)| format!("{what}; {hint}")).unwrap_or_default();
+                    return Err(invalid(&format!("The run cannot begin: {first}.")));
+                }
+            }
+        }
     }
 
     /// Returns where the run works. A dry run works in a copy, which is made once.
@@ -186,7 +209,10 @@ impl Runner {
         let made = tokio::task::spawn_blocking(move || copied(&root, &copy, &record, &skip)).await;
         let made = made.unwrap_or_else(|_| Err("it broke off".to_owned()));
         made.map_err(|why| invalid(&format!("The repository cannot be copied for a dry run: {why}.")))?;
-        Ok(Workplace { root: work, protected: Vec::new(), git_stages })
+        // What the run may not touch, it may not touch in the copy either: the diff would not be that of a real run.
+        let inside = self.places.protected().iter().filter_map(|path| path.strip_prefix(&settled.root).ok());
+        let protected = inside.map(|path| work.join(path)).collect();
+        Ok(Workplace { root: work, protected, git_stages })
     }
 
     /// Finishes or takes back files that a crash left half written, before anything else is done in the repository.
@@ -238,7 +264,58 @@ impl Runner {
             Err(broken) => return Ok(broken.happened(next.step)),
         };
         let job = stage::ended(attempt, &watch).await?;
-        Ok(stage::outcome(attempt, place, record, next, job).await)
+        stage::outcome(attempt, place, record, next, job).await
+    }
+}
+
+/// A run that cannot go on for a while, and shows why.
+#[derive(Default)]
+pub(super) struct Hold {
+    is_shown: bool,
+}
+
+impl Hold {
+    /// Shows why the run is held, once, and waits until it is worth another look.
+    pub(super) async fn wait(&mut self, attempt: &Attempt, why: &str) -> Result<(), Parting> {
+        // While a person is asked, the question is what is shown.
+        let is_asking = attempt.watch().is_some_and(|watch| watch.job().is_asking());
+        if !is_asking && !std::mem::replace(&mut self.is_shown, true) {
+            attempt.progress_at_once(&format!("held: {why}"));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(HOLD_PAUSE) => Ok(()),
+            () = attempt.stopped() => Err(Parting::Over),
+        }
+    }
+}
+
+/// Finishes or takes back all files that a crash left half written, before any run works in a repository: several runs
+/// may work in the same one, and do not know of each other.
+async fn recover_all(places: &Places) {
+    let records = places.records().to_owned();
+    let recover = move || {
+        for entry in std::fs::read_dir(records).into_iter().flatten().flatten() {
+            if let Err(fault) = repository::recover(&entry.path()) {
+                let run = entry.file_name();
+                tracing::error!(run = %run.display(), %fault, "files of a run are half written");
+            }
+        }
+    };
+    // What broke off is tried again by the run that it belongs to.
+    let _ = tokio::task::spawn_blocking(recover).await;
+}
+
+/// Returns the steps of a run. A disk that cannot be read just now is no reason to end a run, or to leave it alone.
+async fn steps(attempt: &Attempt) -> Result<Vec<Body>, Parting> {
+    let mut hold = Hold::default();
+    loop {
+        match attempt.steps().await {
+            Ok(steps) => return Ok(steps),
+            Err(error) => {
+                tracing::error!(job = %attempt.job().id(), %error, "the steps of a run cannot be read");
+                hold.wait(attempt, "its steps cannot be read from the store just now").await?;
+            }
+        }
     }
 }
 
@@ -256,17 +333,26 @@ fn stored(step: &Body) -> Option<Happened> {
 }
 
 /// Asks a person, unless the answer is there already: a run that is taken up finds answers that were given while
-/// nothing drove it. `known` is how many answers the run has heard.
+/// nothing drove it. `known` is how many answers the run has heard. An answer that cannot be handed on to agents is
+/// asked for again.
 async fn answered(attempt: &Attempt, known: usize, prompt: &str) -> Result<Box<RawValue>, Parting> {
-    let answer = match attempt.job().answers.get(known) {
-        Some(answered) => answered.answer.clone(),
-        None => {
-            let asked = attempt.ask(Question::of(Body::of(&prompt).get()));
-            asked.await.map_err(|Gone| Parting::Over)?
+    let given = attempt.job().answers.iter().map(|answered| answered.answer.clone());
+    let mut answer = given.filter(|answer| is_readable(answer.get())).nth(known);
+    let mut prompt = prompt.to_owned();
+    loop {
+        if let Some(answer) = answer.filter(|answer| is_readable(answer.get())) {
+            return serde_json::from_str(answer.get()).map_err(|_| broken_record(attempt));
         }
-    };
-    serde_json::from_str(answer.get()).map_err(|_| broken_record(attempt))
+        let asked = attempt.ask(Question::of(Body::of(&prompt).get()));
+        answer = Some(asked.await.map_err(|Gone| Parting::Over)?);
+        if !prompt.ends_with(UNREADABLE) {
+            prompt.push_str(UNREADABLE);
+        }
+    }
 }
+
+/// What a person is told whose answer could not be used.
+const UNREADABLE: &str = "\n- The last answer repeats a name in an object, or nests too deep; write it as plain JSON.";
 
 /// What a person is shown: the question, and what the agent noted (WF-7.3).
 fn prompt(question: &str, notes: &[String]) -> String {
@@ -355,11 +441,6 @@ fn failed(failed: Failed) -> Parting {
 
 fn invalid(message: &str) -> Parting {
     failed(Failed::said(Failure::Invalid, Dispatched::No, message))
-}
-
-fn unreadable(attempt: &Attempt, error: &crosspoint_engine::store::Fault) -> Parting {
-    tracing::error!(job = %attempt.job().id(), %error, "the steps of a run cannot be read");
-    Parting::Leaving
 }
 
 /// The steps of a run do not fit together. That is a defect of ours, or of the disk.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use crosspoint_contracts::Contract;
+use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::request::{Key, NewJob};
@@ -12,11 +13,12 @@ use crosspoint_engine::core::Rejected;
 use crosspoint_engine::event::Violation;
 use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Unaccepted, Watch};
+use crosspoint_engine::store::Found;
 use crosspoint_exchange::admission::{self, Caller, Headers};
-use crosspoint_workflow::repository::{self, Applied, ClashReason, FileChange, NotApplied, Repository};
+use crosspoint_workflow::repository::{self, Applied, ClashReason, Fault, FileChange, NotApplied, Repository};
 use crosspoint_workflow::run::{Change, Clash, Clashed, Happened, StageRun, Written};
 
-use super::runner::{Parting, Runner};
+use super::runner::{Hold, Parting, Runner};
 use super::runs::Workplace;
 use super::{artifacts, output};
 use crate::backend::{trace_of, with_text};
@@ -74,7 +76,10 @@ pub(super) async fn submit(
     new: NewJob,
     step: &mut Option<Body>,
 ) -> Result<Result<Watch, Broken>, Parting> {
-    if let Some(report) = runner.schemas.mistakes_in(&new).await {
+    // A stage that was asked for before is no new work, also where the schema has changed since.
+    if let Some(report) = runner.schemas.mistakes_in(&new).await
+        && attempt.engine().is_known(new.clone()).await.is_ok_and(|is_known| !is_known)
+    {
         let first = report.findings.into_iter().next().map(|finding| finding.message).unwrap_or_default();
         return Ok(Err(Broken::of(Failure::Invalid, first)));
     }
@@ -139,17 +144,17 @@ pub(super) async fn outcome(
     record: &std::path::Path,
     stage: &StageRun<'_>,
     job: Arc<Job>,
-) -> Happened {
+) -> Result<Happened, Parting> {
     let id = job.id().to_string();
     let broken = |broken: Broken| Broken { job: Some(id.clone()), ..broken }.happened(stage.step);
     // The text is shown as far as there is room for it. It is whole in the stage's own job.
     let (whole, _room) = with_text(attempt.engine(), job.clone()).await.unwrap_or((job.clone(), None));
     let said = match output::of(&whole) {
         Ok(said) => said,
-        Err(none) => {
-            let clause = broken_clause(attempt, &job).await.filter(|_| none.failure == Failure::BrokenContract);
-            return broken(Broken { clause, ..Broken::of(none.failure, none.message) });
+        Err(none) if none.failure == Failure::BrokenContract => {
+            return Ok(broken(broke_rule(attempt, &job, none.message).await));
         }
+        Err(none) => return Ok(broken(Broken::of(none.failure, none.message))),
     };
     let ending = job.outcome();
     let given = ending.and_then(|ending| ending.artifacts.as_ref());
@@ -157,35 +162,66 @@ pub(super) async fn outcome(
         Ok(changes) => changes,
         Err(no_file) => {
             let clause = Some(no_file.clause.id.to_owned());
-            return broken(Broken { clause, ..Broken::of(Failure::BrokenContract, no_file.what) });
+            return Ok(broken(Broken { clause, ..Broken::of(Failure::BrokenContract, no_file.what) }));
         }
     };
-    let (artifacts, conflicts) = match apply(place, record, stage, changes).await {
+    let (artifacts, conflicts) = match applied(attempt, place, record, stage, changes).await? {
         Ok(Applied::Written(written)) => (written.into_iter().map(file).collect(), Vec::new()),
         Ok(Applied::Conflict(clashes)) => (Vec::new(), clashes.into_iter().map(clash).collect()),
-        Err(Some(why)) => return broken(not_applied(attempt, &job, why).await),
-        Err(None) => return broken(Broken::of(Failure::Internal, "Writing the artifacts broke off; see the log.")),
+        Err(Some(why)) => return Ok(broken(not_applied(attempt, &job, why).await)),
+        Err(None) => {
+            return Ok(broken(Broken::of(Failure::Internal, "Writing the artifacts broke off; see the log.")));
+        }
     };
     let output::Output { success, summary, notes, recommendation } = said;
-    Happened::Said { step: stage.step, job: id, success, summary, notes, recommendation, artifacts, conflicts }
+    Ok(Happened::Said { step: stage.step, job: id, success, summary, notes, recommendation, artifacts, conflicts })
 }
 
-/// Returns the first clause of the contract that the stage's agent broke.
-async fn broken_clause(attempt: &Attempt, job: &Job) -> Option<String> {
-    let found = attempt.engine().violations(job.id()).await.ok()?;
-    let is_error = |clause: &str| clause.starts_with("WF-");
-    found.iter().rev().map(|found| found.clause.to_string()).find(|clause| is_error(clause))
+/// A stage whose agent broke the contract, with the first rule that it broke.
+async fn broke_rule(attempt: &Attempt, job: &Job, message: String) -> Broken {
+    let found = attempt.engine().violations(job.id()).await.unwrap_or_default();
+    let is_error = |found: &Found| found.level == Level::Error.name();
+    let more = format!("crosspoint jobs show {} has more", job.id());
+    match found.into_iter().find(is_error) {
+        Some(Found { clause, what, .. }) => {
+            let message = format!("{}: {what}; {more}", message.trim_end_matches('.'));
+            Broken { clause: Some(clause), ..Broken::of(Failure::BrokenContract, message) }
+        }
+        None => Broken::of(Failure::BrokenContract, format!("{}; {more}", message.trim_end_matches('.'))),
+    }
+}
+
+/// Applies the files of a stage. What is half written, and can be neither finished nor taken back just now, is tried
+/// again: nothing else may be done in the repository before it is.
+async fn applied(
+    attempt: &Attempt,
+    place: &Arc<Workplace>,
+    record: &std::path::Path,
+    stage: &StageRun<'_>,
+    changes: Vec<repository::Change>,
+) -> Result<Result<Applied, Option<NotApplied>>, Parting> {
+    if changes.is_empty() {
+        return Ok(Ok(Applied::Written(Vec::new())));
+    }
+    let changes = Arc::new(changes);
+    let mut hold = Hold::default();
+    loop {
+        match apply(place, record, stage, changes.clone()).await {
+            Err(Some(NotApplied::Fault(fault @ Fault::Unfinished { .. }))) => {
+                let why = format!("its files are half written: {fault}. {}", fault.hint());
+                hold.wait(attempt, &why).await?;
+            }
+            applied => return Ok(applied),
+        }
+    }
 }
 
 async fn apply(
     place: &Arc<Workplace>,
     record: &std::path::Path,
     stage: &StageRun<'_>,
-    changes: Vec<repository::Change>,
+    changes: Arc<Vec<repository::Change>>,
 ) -> Result<Applied, Option<NotApplied>> {
-    if changes.is_empty() {
-        return Ok(Applied::Written(Vec::new()));
-    }
     let (place, record, step) = (place.clone(), record.to_owned(), stage.step);
     let rules = place.rules(&stage.stage.id);
     let applying = move || Repository::open(&place.root)?.apply(&record, step, &changes, &rules);

@@ -1,6 +1,7 @@
 //! Sees to the records of runs that are over: files that a crash left half written are finished or taken back, records
 //! of runs whose jobs are gone and copies of dry runs are removed.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crosspoint_engine::runtime::Engine;
@@ -20,13 +21,15 @@ pub(crate) async fn sweep(engine: &Engine, places: &Places) {
 }
 
 async fn sweep_once(engine: &Engine, places: &Places) {
-    let Ok(entries) = std::fs::read_dir(places.records()) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let Some(id) = name.to_str().and_then(|name| engine.job_id(name)) else { continue };
-        let record = entry.path();
+    let records = places.records().to_owned();
+    let list = move || std::fs::read_dir(records).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    let records: Vec<PathBuf> = tokio::task::spawn_blocking(list).await.unwrap_or_default();
+    for record in records {
+        let name = record.file_name().and_then(|name| name.to_str());
+        let Some(id) = name.and_then(|name| engine.job_id(name)) else { continue };
         let gone = match engine.job(id).await {
-            Ok(None) => record.clone(),
+            Ok(None) if places.are_records_of_store() => record.clone(),
+            Ok(None) => continue,
             // Only the copy of a dry run is of no use any more.
             Ok(Some(watch)) if watch.job().outcome().is_some() => places.copy(id.uuid()),
             // A run that goes on sees to its record itself.

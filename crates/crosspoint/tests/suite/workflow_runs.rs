@@ -9,4 +9,5 @@ mod pages;
 mod people;
 mod roots;
 mod routes;
+mod taking_up;
 mod terminal;

@@ -1,8 +1,8 @@
 //! Asks the person at the terminal what a run asks.
 
-use std::io::{self, Write};
+use std::io;
 
-use anyhow::Result;
+use tokio::sync::mpsc;
 
 use crate::terminal::render;
 
@@ -19,30 +19,54 @@ pub(super) enum Choice {
 /// The word by which a run is cancelled. An answer that begins with a colon can be given by `crosspoint jobs answer`.
 const CANCEL: &str = ":cancel";
 
-/// Shows the question, and reads one line.
-pub(super) async fn person(prompt: &str) -> Result<Choice> {
-    let bold = render::bold();
-    let mut out = anstream::AutoStream::auto(io::stderr().lock());
-    writeln!(out)?;
-    for (at, line) in prompt.lines().enumerate() {
-        match at {
-            0 => writeln!(out, "{bold}? {}{bold:#}", render::visible(line))?,
-            _ => writeln!(out, "  {}", render::visible(line))?,
+/// Spaces before the lines of a question after its first.
+const INDENT: usize = 2;
+
+/// The lines that a person types.
+///
+/// A terminal is read by the line, in a thread of its own, because a read cannot be called off: the run may go on in this
+/// process meanwhile, another person may answer, and the command may end.
+pub(super) struct Typed(Option<mpsc::UnboundedReceiver<String>>);
+
+impl Typed {
+    pub(super) fn new() -> Typed {
+        Typed(None)
+    }
+
+    /// Shows the question.
+    pub(super) fn show(&mut self, prompt: &str) {
+        let bold = render::bold();
+        render::note("");
+        for (at, line) in prompt.lines().enumerate() {
+            let line = render::visible(line);
+            match at {
+                0 => render::note_indented(&format!("{bold}? {line}{bold:#}"), INDENT),
+                _ => render::note_indented(&format!("  {line}"), INDENT + 2),
+            }
+        }
+        let choices = format!("  an answer goes on; an empty line leaves it for later; {CANCEL} ends the run");
+        render::note_indented(&choices, INDENT);
+        render::prompt("> ");
+        // Reading begins with the first question, so that a run that asks nothing leaves the terminal alone.
+        self.0.get_or_insert_with(read_lines);
+    }
+
+    /// Waits for a line. The future may be dropped, and loses nothing.
+    pub(super) async fn choice(&mut self) -> Choice {
+        let Some(lines) = &mut self.0 else { return Choice::Later };
+        match lines.recv().await.as_deref().map(str::trim) {
+            None | Some("") => Choice::Later,
+            Some(CANCEL) => Choice::Cancel,
+            Some(answer) => Choice::Answer(answer.to_owned()),
         }
     }
-    writeln!(out, "  an answer goes on; an empty line leaves it for later; {CANCEL} ends the run")?;
-    write!(out, "> ")?;
-    out.flush()?;
-    drop(out);
-    // A terminal is read by the line, in a thread of its own: the run may go on in this process meanwhile.
-    let line = tokio::task::spawn_blocking(|| {
-        let mut line = String::new();
-        io::stdin().read_line(&mut line).map(|_| line)
+}
+
+fn read_lines() -> mpsc::UnboundedReceiver<String> {
+    let (typed, lines) = mpsc::unbounded_channel();
+    // The thread ends with the terminal's input, or with the process.
+    let _ = std::thread::Builder::new().name("terminal".to_owned()).spawn(move || {
+        io::stdin().lines().map_while(Result::ok).take_while(|line| typed.send(line.clone()).is_ok()).for_each(drop);
     });
-    let line = line.await??;
-    Ok(match line.trim() {
-        "" => Choice::Later,
-        CANCEL => Choice::Cancel,
-        answer => Choice::Answer(answer.to_owned()),
-    })
+    lines
 }

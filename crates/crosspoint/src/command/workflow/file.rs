@@ -7,11 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use crosspoint_contracts::clause::Level;
-use crosspoint_workflow::definition::{Definition, FILE_BYTES_MAX, Mistake};
+use crosspoint_workflow::definition::{self, Definition, FILE_BYTES_MAX, Mistake};
 
 use crate::client::{self, Failed};
 use crate::command::flags::Reach;
 use crate::config::{self, Config};
+use crate::exec;
 use crate::terminal::render::{self, Spot};
 
 /// A workflow file that can be run.
@@ -56,6 +57,21 @@ impl WorkflowFile {
     /// Whether the file brings programs along.
     pub(super) fn has_programs(&self) -> bool {
         !self.definition.agents().is_empty()
+    }
+
+    /// Returns the programs of the file that could not be started as things are. That is no mistake of the file: they may
+    /// be there when it runs.
+    pub(super) fn unstartable(&self) -> Vec<Mistake> {
+        let missing = |agent: &definition::Agent| {
+            let name = agent.exec.first()?;
+            let what = exec::startable_from(&self.home, name).err()?;
+            let quoted = format!("\"{name}\"");
+            let start = self.text.find(&quoted).unwrap_or_default();
+            let hint = "a program must be there, be executable (chmod +x), and begin with #! if it is a script";
+            let (what, hint) = (what.trim_end_matches('.').to_owned(), hint.to_owned());
+            Some(Mistake { level: Level::Warning, span: start..start + quoted.len(), what, hint })
+        };
+        self.definition.agents().iter().filter_map(missing).collect()
     }
 
     /// Adds the programs of the file to the agents of this command.

@@ -1,17 +1,25 @@
 //! Follows a run until it has ended, or waits for a person whom this command cannot ask.
 
 use std::io::{self, IsTerminal};
+use std::time::Duration;
 
 use anyhow::Result;
 use crosspoint_workflow::definition::Definition;
+use serde::Deserialize;
 use tokio::signal::unix::Signal;
 
-use super::ask::{self, Choice};
+use super::ask::{Choice, Typed};
 use super::shown::Shown;
 use crate::Exit;
-use crate::client::{Client, Event, Follow, Heard, Job, plain};
+use crate::client::{Client, Event, Follow, Heard, Job, Outcome, plain};
 use crate::command::jobs::post_action;
 use crate::terminal::render;
+
+/// How long nothing comes of a run before it is looked why.
+const LOOK_AFTER: Duration = Duration::from_secs(3);
+
+/// Why a run rests whose question is shown anyway.
+const WAITING: &str = "waiting for a person's answer";
 
 /// Returns how the run rests, and its job. Where there is a terminal, the person there is asked what the run asks.
 pub(super) async fn until(
@@ -23,28 +31,30 @@ pub(super) async fn until(
     let mut shown = Shown::new(id, definition);
     let mut follow = client.follow(id, 0);
     let may_ask = may_ask && io::stdin().is_terminal() && io::stderr().is_terminal();
+    let mut typed = Typed::new();
+    let mut job = tokio::select! {
+        job = next_rest(client, id, &mut follow, &mut shown) => job?,
+        _ = interrupts.recv() => return interrupted(client, id, &mut shown).await,
+    };
     loop {
-        let job = tokio::select! {
-            job = next_rest(client, id, &mut follow, &mut shown) => job?,
-            _ = interrupts.recv() => {
-                shown.clear();
-                return interrupted(client, id).await;
-            }
-        };
+        shown.clear();
         if job.outcome().is_some() {
-            shown.clear();
             return Ok((ended(&job), job));
         }
         if !may_ask {
-            shown.clear();
             say_parked(client, &job);
             return Ok((Exit::Waiting, job));
         }
-        shown.clear();
-        let prompt = job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default();
+        typed.show(&job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default());
         let choice = tokio::select! {
-            choice = ask::person(&prompt) => choice?,
-            _ = interrupts.recv() => return interrupted(client, id).await,
+            choice = typed.choice() => choice,
+            // Another person answered, by the API or another command.
+            rests = next_rest(client, id, &mut follow, &mut shown) => {
+                job = rests?;
+                render::note("\nanswered elsewhere");
+                continue;
+            }
+            _ = interrupts.recv() => return interrupted(client, id, &mut shown).await,
         };
         match choice {
             Choice::Answer(text) => {
@@ -60,13 +70,17 @@ pub(super) async fn until(
             }
         }
         shown.resume();
+        job = tokio::select! {
+            job = next_rest(client, id, &mut follow, &mut shown) => job?,
+            _ = interrupts.recv() => return interrupted(client, id, &mut shown).await,
+        };
     }
 }
 
 /// Returns the job when the run has ended or waits for a person.
 async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut Shown) -> Result<Job> {
     loop {
-        match follow.next().await? {
+        match next(client, id, follow, shown).await? {
             Heard::Event(event) => {
                 shown.event(&event);
                 if is_rest(&event) {
@@ -83,6 +97,26 @@ async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut S
     }
 }
 
+/// Returns what comes next. While nothing comes, it is looked why.
+async fn next(client: &Client, id: &str, follow: &mut Follow, shown: &mut Shown) -> Result<Heard> {
+    let coming = follow.next();
+    tokio::pin!(coming);
+    loop {
+        tokio::select! {
+            heard = &mut coming => return Ok(heard?),
+            () = tokio::time::sleep(LOOK_AFTER) => {}
+        }
+        // A server that does not answer now is reported by the stream of events.
+        let job = tokio::select! {
+            heard = &mut coming => return Ok(heard?),
+            job = client.job(id) => job.ok(),
+        };
+        if let Some(stuck) = job.and_then(|job| job.is.stuck).filter(|stuck| stuck.reason != WAITING) {
+            shown.stuck(&stuck.reason);
+        }
+    }
+}
+
 fn is_rest(event: &Event) -> bool {
     event.name == "question" || event.is_end()
 }
@@ -90,6 +124,7 @@ fn is_rest(event: &Event) -> bool {
 fn ended(job: &Job) -> Exit {
     let Some(outcome) = job.outcome() else { return Exit::Fine };
     if outcome.status == "completed" {
+        say_completed(outcome);
         return Exit::Fine;
     }
     let id = render::visible(&job.is.id);
@@ -103,6 +138,23 @@ fn ended(job: &Job) -> Exit {
     Exit::NotFine
 }
 
+/// What a run says at its end, as far as it is told.
+#[derive(Deserialize)]
+struct Done {
+    stages: u32,
+    iterations: u32,
+    #[serde(default)]
+    files: Vec<serde::de::IgnoredAny>,
+}
+
+fn say_completed(outcome: &Outcome) {
+    let outputs = outcome.outputs.as_ref().map(|outputs| serde_json::from_str(outputs.get()));
+    let Some(Ok(Done { stages, iterations, files })) = outputs else { return };
+    let counted = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let (stages, iterations) = (counted(stages as usize, "stage"), counted(iterations as usize, "iteration"));
+    render::note(&format!("completed: {stages}, {iterations}, {} written", counted(files.len(), "file")));
+}
+
 fn say_parked(client: &Client, job: &Job) {
     let id = render::visible(&job.is.id);
     let prompt = job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default();
@@ -113,7 +165,8 @@ fn say_parked(client: &Client, job: &Job) {
     render::note(&format!("{then}: crosspoint workflow resume {id}"));
 }
 
-async fn interrupted(client: &Client, id: &str) -> Result<(Exit, Job)> {
+async fn interrupted(client: &Client, id: &str, shown: &mut Shown) -> Result<(Exit, Job)> {
+    shown.clear();
     let shown = render::visible(id);
     let goes_on = if client.is_embedded() { "the run is kept; it goes on with" } else { "the run goes on; see" };
     render::note(&format!("{goes_on} crosspoint workflow resume {shown}"));

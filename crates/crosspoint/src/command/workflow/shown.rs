@@ -11,10 +11,14 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use super::steps::Clock;
 use super::tree::Tree;
 use crate::client::Event;
+use crate::command::jobs::event_line;
 use crate::terminal::render;
 
 /// Interval at which the time of the stage under way is updated.
 const TICK: Duration = Duration::from_millis(100);
+
+/// What the progress of a run begins with that cannot go on for a while.
+const HELD: &str = "held: ";
 
 /// Columns and lines of a terminal that does not say how large it is.
 const SIZE: (usize, usize) = (80, 24);
@@ -28,6 +32,8 @@ pub(super) struct Shown {
     /// Draws the tree, on a terminal.
     bar: Option<ProgressBar>,
     is_terminal: bool,
+    /// Why the run did not move when it was last looked at.
+    reason: String,
 }
 
 impl Shown {
@@ -37,7 +43,7 @@ impl Shown {
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let is_terminal = io::stderr().is_terminal() && !is_dumb;
         let tree = Arc::new(Mutex::new(Tree::of(definition)));
-        let mut shown = Shown { clock: Clock::default(), tree, bar: None, is_terminal };
+        let mut shown = Shown { clock: Clock::default(), tree, bar: None, is_terminal, reason: String::new() };
         shown.resume();
         shown
     }
@@ -60,7 +66,20 @@ impl Shown {
         self.bar = Some(bar);
     }
 
+    /// Shows why the run does not move, once for each reason.
+    pub(super) fn stuck(&mut self, reason: &str) {
+        if self.reason != reason {
+            reason.clone_into(&mut self.reason);
+            self.note(&format!("it does not move: {}", render::visible(reason)));
+        }
+    }
+
     pub(super) fn event(&mut self, event: &Event) {
+        if let Some((_, Some(said))) = event_line::progress_of(event)
+            && said.starts_with(HELD)
+        {
+            self.note(&render::visible(&said));
+        }
         let step = self.clock.step(event);
         let mut tree = lock(&self.tree);
         tree.began(self.clock.since());

@@ -10,7 +10,7 @@ use super::arguments::{WorkflowResume, WorkflowRun};
 use super::file::WorkflowFile;
 use super::{print_diff, print_json, resting};
 use crate::Exit;
-use crate::client::{self, Client, Job, Need, Session, segment};
+use crate::client::{self, Client, Failed, Job, Need, Session, segment};
 use crate::command::flags::Reach;
 use crate::command::jobs::no_such_job;
 use crate::command::submit::wait;
@@ -20,7 +20,11 @@ use crate::workflow::Roots;
 const RUNS: &str = "/api/v1/workflows";
 
 pub(super) fn run(arguments: &WorkflowRun) -> Result<Exit> {
-    let Some(file) = WorkflowFile::read(&arguments.file)? else { return Ok(Exit::CouldNot) };
+    let Some(file) = WorkflowFile::read(&arguments.file)? else { return Ok(Exit::NotFine) };
+    if arguments.detach && file.has_programs() {
+        let message = "this workflow brings programs of its own ([[agent]]), which run in this command alone";
+        return Err(Failed::other(message.to_owned(), "run it without --detach").into());
+    }
     file.print(file.definition.warnings())?;
     let root = match &arguments.root {
         Some(root) => root.clone(),
@@ -37,8 +41,12 @@ pub(super) fn run(arguments: &WorkflowRun) -> Result<Exit> {
     });
     let here = arguments.embedded || file.has_programs();
     let ways = Ways { reach: &arguments.reach, here, file: Some(&file) };
-    with(&ways, async |client| {
+    with(&ways, async |session| {
+        let client = &session.client;
         let interrupts = wait::interrupts()?;
+        if here {
+            close_breakers(client, &file).await?;
+        }
         let job = client.post_once(RUNS, None, &body.to_string()).await?;
         if arguments.detach {
             return wait::print_id(client, &job, arguments.json);
@@ -60,24 +68,38 @@ pub(super) fn resume(arguments: &WorkflowResume) -> Result<Exit> {
         Ok(Exit::Fine)
     })?;
     let Some((document, is_embedded, job)) = kept else { return Ok(Exit::CouldNot) };
-    let order: Kept = serde_json::from_str(&document).context("this job is no run of a workflow")?;
+    let Ok(order) = serde_json::from_str::<Kept>(&document) else {
+        let message = format!("job {} is no run of a workflow", job.is.id);
+        return Err(Failed::other(message, "crosspoint workflow list shows the runs").into());
+    };
     let home = order.home.unwrap_or_default();
     let Some(file) = WorkflowFile::of("the workflow".to_owned(), order.definition, home)? else {
         return Ok(Exit::CouldNot);
     };
     let is_over = job.outcome().is_some();
     let ways = Ways { reach: &arguments.reach, here: is_embedded && !is_over, file: Some(&file) };
-    with(&ways, async |client| {
+    with(&ways, async |session| {
+        let client = &session.client;
         let interrupts = wait::interrupts()?;
-        // Submitted again, the run is the same job, and this command drives it from now on.
         if client.is_embedded() && !is_over {
-            client.post_once(RUNS, None, &document).await?;
+            close_breakers(client, &file).await?;
+            session.take_up(&job.is.id).await?;
         }
         let run = (job.is.id.as_str(), &file.definition);
         let (exit, job) = resting::until(client, run, !arguments.json, interrupts).await?;
         finish(client, &job, arguments.json, order.dry_run).await?;
         Ok(exit)
     })
+}
+
+/// Lets the programs of the file be tried at once. A breaker that opened in an earlier command would have this one wait
+/// without need: its user has just mended the program, or is about to be told what is wrong with it.
+async fn close_breakers(client: &Client, file: &WorkflowFile) -> Result<()> {
+    for agent in file.definition.agents() {
+        let path = format!("/api/v1/agents/{}/breaker", segment(&agent.name));
+        client.post(&path, "{\"state\":\"closed\"}".to_owned()).await?;
+    }
+    Ok(())
 }
 
 /// What is needed of the document of a run.
@@ -108,9 +130,9 @@ struct Ways<'w> {
     file: Option<&'w WorkflowFile>,
 }
 
-fn with(ways: &Ways<'_>, act: impl AsyncFnOnce(&Client) -> Result<Exit>) -> Result<Exit> {
+fn with(ways: &Ways<'_>, act: impl AsyncFnOnce(&Session) -> Result<Exit>) -> Result<Exit> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot begin")?;
-    runtime.block_on(async {
+    let outcome = runtime.block_on(async {
         let adapt = |config: &mut Config| {
             config.workflow.roots = Roots::Anywhere;
             ways.file.map_or(Ok(()), |file| file.add_programs(config))
@@ -119,8 +141,12 @@ fn with(ways: &Ways<'_>, act: impl AsyncFnOnce(&Client) -> Result<Exit>) -> Resu
             true => Session::here(ways.reach, adapt).await?,
             false => Session::begin_with(ways.reach, Need::Any, adapt).await?,
         };
-        let outcome = act(&session.client).await;
+        let outcome = act(&session).await;
         session.end().await;
         outcome
-    })
+    });
+    // Files that are being copied or written must not keep a command that was interrupted: what is half done is finished
+    // or taken back when the run goes on.
+    runtime.shutdown_background();
+    outcome
 }

@@ -122,6 +122,8 @@ impl Step {
     /// What the stage came to, in one word.
     pub(super) fn word(&self) -> String {
         match &self.happened {
+            // Files that clash count as a retry, whatever the agent recommends (WF-5.4).
+            Happened::Said { conflicts, .. } if !conflicts.is_empty() => "retry".to_owned(),
             Happened::Said { recommendation, .. } => render::visible(recommendation),
             Happened::Broke { failure, .. } => render::visible(failure),
             Happened::Answered {} => "answered".to_owned(),

@@ -127,7 +127,7 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
     let text = fs::read_to_string(place.file("own.toml")).expect("it is there");
     place.write("bad.toml", &text.replace("goto = \"write\"", "goto = \"wirte\"").replace("name = \"own\"", "nam = 1"));
     let ran = place.crosspoint(&["workflow", "run", "bad.toml", "--root", "repo"]);
-    assert_eq!(ran.code, 2, "{ran:?}");
+    assert_eq!(ran.code, 1, "{ran:?}");
     let checked = place.crosspoint(&["workflow", "check", "bad.toml"]);
     assert_eq!(checked.code, 1, "{checked:?}");
     let said = format!("{}{}", checked.stdout, checked.stderr);
@@ -138,8 +138,65 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
     let checked = place.crosspoint(&["workflow", "check", "strange.toml"]);
     assert!(checked.code == 1 && checked.stderr.contains("nobody"), "{checked:?}");
     assert_eq!(place.seen("writer").len(), 0);
+    let detached = place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo", "--detach"]);
+    assert!(detached.code == 2 && detached.stderr.contains("without --detach"), "{detached:?}");
+    assert_eq!(place.seen("writer").len(), 0);
     let fine = place.crosspoint(&["workflow", "check", "own.toml"]);
     assert_eq!((fine.code, fine.stdout.as_str()), (0, "ok: own.toml is a workflow of 2 stages\n"), "{fine:?}");
+}
+
+/// A program may be there when the workflow runs, so that it is not there now is only a warning.
+#[test]
+fn a_program_that_cannot_be_started_is_a_warning_of_the_check() {
+    let place = Place::new();
+    place.write("agents/plain", "#!/bin/sh\n");
+    for (program, why) in
+        [("./agents/gone", "agents/gone"), ("./agents/plain", "chmod +x"), ("no-such-program", "PATH")]
+    {
+        let agent = format!("[[agent]]\nname = \"a\"\nexec = [\"{program}\"]\n");
+        place.write("w.toml", &workflow(&[stage("s", "a", ""), agent]));
+        let checked = place.crosspoint(&["workflow", "check", "w.toml"]);
+        assert_eq!(checked.code, 0, "{checked:?}");
+        assert!(checked.stderr.contains("warning") && checked.stderr.contains("w.toml:9:9"), "{checked:?}");
+        assert!(checked.stderr.contains(why), "{why:?} is not in {checked:?}");
+    }
+}
+
+/// The second run is told at once what is wrong, and does not wait for the breaker that the first one opened.
+#[test]
+fn a_program_that_was_mended_is_tried_at_once() {
+    let place = Place::new();
+    own(&place);
+    let text = fs::read_to_string(place.file("own.toml")).expect("it is there");
+    place.write("broken.toml", &text.replace("exec = [\"sh\"", "exec = [\"./agents/gone\""));
+    assert_eq!(place.crosspoint(&["workflow", "run", "broken.toml", "--root", "repo"]).code, 3);
+    let shown = place.crosspoint(&["agents", "show", "writer", "--json"]);
+    assert!(shown.stdout.contains("open") || shown.code != 0, "{shown:?}");
+    let ran = place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(!ran.stderr.contains("it does not move"), "{ran:?}");
+}
+
+#[test]
+fn what_is_meant_for_runs_is_refused_for_files_and_other_jobs() {
+    let place = Place::new();
+    own(&place);
+    for flag in ["--json", "--diff"] {
+        let refused = place.crosspoint(&["workflow", "show", "own.toml", flag]);
+        assert!(refused.code == 2 && refused.stderr.contains(flag) && refused.stdout.is_empty(), "{refused:?}");
+    }
+    let typo = place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo", "--json"]);
+    assert_eq!(typo.code, 0, "{typo:?}");
+    let typo = place.crosspoint(&["workflow", "show", "onw.toml"]);
+    assert!(typo.code == 2 && typo.stderr.contains("no file onw.toml"), "{typo:?}");
+    let listed = place.crosspoint(&["jobs", "list", "--json"]);
+    let stage = listed.stdout.lines().find(|line| line.contains("child_of")).expect("a stage");
+    let stage: Value = serde_json::from_str(stage).expect("it is JSON");
+    for verb in ["resume", "show"] {
+        let refused = place.crosspoint(&["workflow", verb, stage["id"].as_str().expect("an id")]);
+        assert!(refused.code == 2 && refused.stderr.contains("is no run of a workflow"), "{refused:?}");
+        assert!(refused.stderr.contains("workflow list") && !refused.stderr.contains("missing field"), "{refused:?}");
+    }
 }
 
 #[test]
