@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the directory of a new feature. There is no feature yet: context.feature_id is null, and the runner takes the
-feature from the path of the first file that fits (WF-10)."""
+"""Makes the directory of a feature. Unless the run names one there is none yet: context.feature_id is null, and the
+runner takes the feature from the path of the first file that fits (WF-10)."""
 import json
 import os
 import sys
@@ -8,7 +8,7 @@ import sys
 envelope = json.load(sys.stdin)
 title = envelope["task"]["params"]["title"]
 number = len(os.listdir("specs")) + 1 if os.path.isdir("specs") else 1
-feature = f"{number:03}-{title.lower().replace(' ', '-')}"
+feature = envelope["context"]["feature_id"] or f"{number:03}-{title.lower().replace(' ', '-')}"
 json.dump(
     {
         "success": True,

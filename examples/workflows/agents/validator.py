@@ -12,7 +12,7 @@ questions = [line.removeprefix("OPEN: ") for line in lines if line.startswith("O
 
 artifacts = []
 if task["action"] == "validate":
-    summary = f"Validated the specification: {len(missing)} sections are missing."
+    summary = f"Validated the specification: missing sections: {len(missing)}."
     notes = [f"Missing section: {section}" for section in missing]
     recommendation = "retry" if missing else "proceed"
 elif questions:

@@ -58,8 +58,8 @@ impl Shares {
 
     /// Checks whether there is room for one more job.
     ///
-    /// For a stage of a job there always is: its place came with the job that it is a stage of, which has one stage at a
-    /// time. Otherwise such jobs could fill the room, and none of them could ever end.
+    /// For a stage of a job there always is: its place came with the job that it is a stage of, which has one stage at
+    /// a time. Otherwise such jobs could fill the room, and none of them could ever end.
     pub(super) fn check(&self, request: &Request, agent: Option<&Arc<str>>, live: usize) -> Result<(), Rejected> {
         if request.child_of().is_some() {
             return Ok(());

@@ -67,8 +67,8 @@ impl Engine {
         self.unnamed().retry(id, key).await
     }
 
-    /// Drives a job from now on that was held when this orchestrator started. A job that is driven already goes on as it
-    /// does, and so does one that has ended.
+    /// Drives a job from now on that was held when this orchestrator started. A job that is driven already goes on as
+    /// it does, and so does one that has ended.
     pub async fn take_up(&self, id: JobId) -> Result<(), Unaccepted> {
         match self.job(id).await.map_err(|fault| Unaccepted::NotTried(Arc::new(fault)))? {
             Some(watch) => self.unnamed().take_up(&watch.job()).await,

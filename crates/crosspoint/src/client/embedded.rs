@@ -1,7 +1,7 @@
 //! The server in this process. If no server runs, a command opens the store itself and talks to its own server over a
 //! socket in the data directory, so that there is one way for everything. No port is opened, because only this command
-//! uses it. Only jobs that are submitted here, for the first time or again, and those that are taken up by their ids are
-//! driven. Other existing jobs wait for `serve`.
+//! uses it. Only jobs that are submitted here, for the first time or again, and those that are taken up by their ids
+//! are driven. Other existing jobs wait for `serve`.
 
 use std::path::Path;
 use std::time::Duration;

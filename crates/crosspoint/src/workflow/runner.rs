@@ -21,6 +21,8 @@ use crosspoint_workflow::run::{Decided, Happened, Next, Run, StageRun, is_readab
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::ending::Last;
+use super::held::Hold;
 use super::order::{Order, Settled};
 use super::places::Places;
 use super::runs::{Runs, Workplace};
@@ -35,9 +37,6 @@ const TOTAL: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// How much a dry run copies at most: more is no repository that is copied while a person waits.
 const COPY_LIMITS: CopyLimits = CopyLimits { files_max: 500_000, bytes_max: 8 << 30 };
-
-/// Pause before another look at what a run is held by.
-const HOLD_PAUSE: Duration = Duration::from_secs(5);
 
 /// The file in a record that says that the copy is whole.
 const COPIED: &str = "copied";
@@ -268,27 +267,6 @@ impl Runner {
     }
 }
 
-/// A run that cannot go on for a while, and shows why.
-#[derive(Default)]
-pub(super) struct Hold {
-    is_shown: bool,
-}
-
-impl Hold {
-    /// Shows why the run is held, once, and waits until it is worth another look.
-    pub(super) async fn wait(&mut self, attempt: &Attempt, why: &str) -> Result<(), Parting> {
-        // While a person is asked, the question is what is shown.
-        let is_asking = attempt.watch().is_some_and(|watch| watch.job().is_asking());
-        if !is_asking && !std::mem::replace(&mut self.is_shown, true) {
-            attempt.progress_at_once(&format!("held: {why}"));
-        }
-        tokio::select! {
-            () = tokio::time::sleep(HOLD_PAUSE) => Ok(()),
-            () = attempt.stopped() => Err(Parting::Over),
-        }
-    }
-}
-
 /// Finishes or takes back all files that a crash left half written, before any run works in a repository: several runs
 /// may work in the same one, and do not know of each other.
 async fn recover_all(places: &Places) {
@@ -379,56 +357,6 @@ fn copied(
     std::fs::create_dir_all(record).map_err(|error| format!("{}: {error}", record.display()))?;
     repository::copy(root, copy, skip, COPY_LIMITS).map_err(|fault| fault.to_string())?;
     std::fs::write(&done, b"").map_err(|error| format!("{}: {error}", done.display()))
-}
-
-/// What a run says at its end.
-#[derive(Default)]
-struct Last {
-    summary: String,
-    notes: Vec<String>,
-    stages: u32,
-    answers: usize,
-    files: std::collections::BTreeSet<String>,
-}
-
-/// The outputs of a run's job.
-#[derive(Serialize)]
-struct Outputs<'r> {
-    workflow: &'r str,
-    feature_id: Option<&'r str>,
-    summary: &'r str,
-    notes: &'r [String],
-    iterations: u32,
-    stages: u32,
-    files: &'r std::collections::BTreeSet<String>,
-}
-
-impl Last {
-    fn note(&mut self, happened: Happened) {
-        match happened {
-            Happened::Said { summary, notes, artifacts, .. } => {
-                (self.summary, self.notes, self.stages) = (summary, notes, self.stages + 1);
-                let is_change = |written: &crosspoint_workflow::run::Written| {
-                    written.change != crosspoint_workflow::run::Change::Unchanged
-                };
-                self.files.extend(artifacts.into_iter().filter(is_change).map(|written| written.path));
-            }
-            Happened::Broke { .. } => self.stages += 1,
-            Happened::Answered { .. } => self.answers += 1,
-        }
-    }
-
-    fn outputs<'r>(&'r self, run: &'r Run) -> Outputs<'r> {
-        Outputs {
-            workflow: run.definition().name(),
-            feature_id: run.feature().map(crosspoint_workflow::run::Feature::as_str),
-            summary: &self.summary,
-            notes: &self.notes,
-            iterations: run.iteration(),
-            stages: self.stages,
-            files: &self.files,
-        }
-    }
 }
 
 fn gone() -> Failed {

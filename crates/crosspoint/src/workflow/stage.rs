@@ -18,7 +18,8 @@ use crosspoint_exchange::admission::{self, Caller, Headers};
 use crosspoint_workflow::repository::{self, Applied, ClashReason, Fault, FileChange, NotApplied, Repository};
 use crosspoint_workflow::run::{Change, Clash, Clashed, Happened, StageRun, Written};
 
-use super::runner::{Hold, Parting, Runner};
+use super::held::Hold;
+use super::runner::{Parting, Runner};
 use super::runs::Workplace;
 use super::{artifacts, output};
 use crate::backend::{trace_of, with_text};

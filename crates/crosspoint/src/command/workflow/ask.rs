@@ -24,8 +24,8 @@ const INDENT: usize = 2;
 
 /// The lines that a person types.
 ///
-/// A terminal is read by the line, in a thread of its own, because a read cannot be called off: the run may go on in this
-/// process meanwhile, another person may answer, and the command may end.
+/// A terminal is read by the line, in a thread of its own, because a read cannot be called off: the run may go on in
+/// this process meanwhile, another person may answer, and the command may end.
 pub(super) struct Typed(Option<mpsc::UnboundedReceiver<String>>);
 
 impl Typed {

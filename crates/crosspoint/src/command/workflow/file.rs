@@ -59,8 +59,8 @@ impl WorkflowFile {
         !self.definition.agents().is_empty()
     }
 
-    /// Returns the programs of the file that could not be started as things are. That is no mistake of the file: they may
-    /// be there when it runs.
+    /// Returns the programs of the file that could not be started as things are. That is no mistake of the file: they
+    /// may be there when it runs.
     pub(super) fn unstartable(&self) -> Vec<Mistake> {
         let missing = |agent: &definition::Agent| {
             let name = agent.exec.first()?;

@@ -145,8 +145,8 @@ fn with(ways: &Ways<'_>, act: impl AsyncFnOnce(&Session) -> Result<Exit>) -> Res
         session.end().await;
         outcome
     });
-    // Files that are being copied or written must not keep a command that was interrupted: what is half done is finished
-    // or taken back when the run goes on.
+    // Files that are being copied or written must not keep a command that was interrupted: what is half done is
+    // finished or taken back when the run goes on.
     runtime.shutdown_background();
     outcome
 }

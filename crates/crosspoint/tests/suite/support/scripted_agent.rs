@@ -137,8 +137,8 @@ pub(crate) fn configuration(name: &str, contract: &str, url: &str, keys: &str) -
 
 /// An address without a listener, which stays so until the test listens there.
 ///
-/// Its port lies below those that the system gives away, so that no listener on port 0 and no connection of another test
-/// can have it meanwhile. Each test process begins at another port.
+/// Its port lies below those that the system gives away, so that no listener on port 0 and no connection of another
+/// test can have it meanwhile. Each test process begins at another port.
 pub(crate) fn unused_address() -> SocketAddr {
     const FIRST: u32 = 12_000;
     const COUNT: u32 = 20_000;
