@@ -86,16 +86,6 @@ pub enum ClashReason {
     Missing,
 }
 
-impl ClashReason {
-    /// Returns what is wrong, as a continuation of the path: "exists already".
-    pub fn text(self) -> &'static str {
-        match self {
-            ClashReason::Exists => "exists already",
-            ClashReason::Missing => "does not exist",
-        }
-    }
-}
-
 /// One path that may not be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misplaced {
