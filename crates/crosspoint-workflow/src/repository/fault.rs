@@ -109,6 +109,26 @@ impl Fault {
         }
     }
 
+    /// Returns the kind of the fault in a few words, without a path: paths are content that an agent chose, and a log
+    /// is read by people who may not see it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Fault::Gone(_) => "a path is not there",
+            Fault::NotADirectory(_) => "a path is not a directory",
+            Fault::Denied { why, .. } => why,
+            Fault::Full(_) => "there is no room",
+            Fault::Mount(_) => "a path is on another file system",
+            Fault::Changed(_) => "another program changed a path meanwhile",
+            Fault::Limit { .. } => "the output is too large",
+            Fault::AnotherStep { .. } => "the step was another output",
+            Fault::AnotherRoot { .. } => "the record belongs to another directory",
+            Fault::Record { .. } => "the record is damaged",
+            Fault::NotUtf8(_) => "a path is not UTF-8",
+            Fault::Unfinished { .. } => "the step is not finished",
+            Fault::Other { .. } => "the system reports an error",
+        }
+    }
+
     /// Returns what to do about it.
     pub fn hint(&self) -> &'static str {
         match self {

@@ -213,6 +213,15 @@ fn recovering_without_a_crash_does_nothing() {
 }
 
 #[test]
-fn content_is_not_printed() {
-    assert_eq!(format!("{:?}", create("a", "secret")), "Change(\"a\", Create, 6 bytes)");
+fn contents_and_paths_are_not_printed() {
+    let change = format!("{:?}", create("a/secret", "secret"));
+    assert_eq!(change, "Change(path of 8 bytes, Create, content of 6 bytes)");
+    let scratch = Scratch::new();
+    scratch.put("there", "old");
+    let applied = scratch.apply(1, &[create("secret", "")]);
+    assert_eq!(format!("{applied:?}"), "Written([Written(path of 6 bytes, Created)])");
+    let applied = scratch.apply(2, &[create("there", "")]);
+    assert_eq!(format!("{applied:?}"), "Conflict([Clash(path of 5 bytes, Exists)])");
+    let refused = scratch.try_apply(3, &[create("/secret", "")]).expect_err("it is absolute");
+    assert!(!format!("{refused:?}").contains("secret"), "{refused:?}");
 }
