@@ -2,6 +2,7 @@
 
 mod copies;
 mod faults;
+mod locks;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

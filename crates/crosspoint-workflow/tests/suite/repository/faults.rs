@@ -92,6 +92,8 @@ fn the_kind_of_a_fault_names_no_path() {
         Fault::AnotherRoot { recorded: "/secret/other".to_owned(), root: path() },
         Fault::Record { path: path(), why: "secret".to_owned() },
         Fault::NotUtf8(path()),
+        Fault::Locked { root: path(), seconds: 1 },
+        Fault::Unwanted,
         Fault::Unfinished { step: 1, why: Box::new(Fault::Full(path())) },
         Fault::Other { path: path(), source: std::io::Error::other("secret") },
     ];
