@@ -40,6 +40,12 @@ pub const LIMIT_MAX: u32 = 100;
 /// What `proceed` says where the workflow ends, so no stage has this id.
 pub const DONE: &str = "done";
 
+/// The name of the server's own agent for runs of workflows, so no agent of a file has this name.
+pub const RUNNER_AGENT: &str = "workflow-runner";
+
+/// The work of that agent: a whole run. No stage asks for it, because runs within runs would have no end.
+pub const RUN_ACTION: &str = "workflow-run";
+
 /// A workflow, as its file defines it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {

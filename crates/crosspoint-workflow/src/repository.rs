@@ -27,7 +27,8 @@
 //! gone, a link or a directory is in the way), the whole output is taken back and the next apply judges it anew. All or
 //! none comes first: taking back also replaces a file of this output that was edited since.
 //!
-//! Applies to the same root wait for each other, also across processes: each holds a lock on the root's handle.
+//! Applies to the same root wait for each other, also across processes: each holds a lock on the root's handle. The wait
+//! has an end, because any program can hold that lock.
 //!
 //! Reading order: `change` and `fault` (the vocabulary), `apply` (the order of steps), `spelling`, `protected` and
 //! `inspect` (what is allowed and what is there), `root`, `parents` and `staging` (handles), `record`, `journal` and
@@ -55,6 +56,7 @@ mod staging;
 mod undo;
 
 use std::path::Path;
+use std::time::Duration;
 
 pub use self::change::{
     Applied, Change, Clash, ClashReason, FileChange, Misplaced, NotApplied, Operation, Rules, Written,
@@ -63,11 +65,11 @@ pub use self::copy::{Copied, CopyFault, CopyLimits, copy};
 pub use self::diff::{Summary, diff};
 pub use self::fault::Fault;
 pub use self::limit::{
-    CHANGES_MAX, CONTENT_BYTES_MAX, DEPTH_MAX, KEPT_FILE_BYTES_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX, REFUSED_MAX,
-    SHOWN_PATH_CHARACTERS_MAX,
+    CHANGES_MAX, CONTENT_BYTES_MAX, DEPTH_MAX, KEPT_FILE_BYTES_MAX, LOCK_WAIT_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX,
+    REFUSED_MAX, SHOWN_PATH_CHARACTERS_MAX,
 };
 use self::protected::Protected;
-pub use self::recover::{Recovered, recover};
+pub use self::recover::{Recovered, recover, recover_within};
 pub use self::remove::remove;
 use self::root::Root;
 
@@ -75,12 +77,19 @@ use self::root::Root;
 #[derive(Debug)]
 pub struct Repository {
     root: Root,
+    lock_wait_max: Duration,
 }
 
 impl Repository {
     /// Opens a root directory, which must exist. The path may lead through links; they are resolved once, here.
     pub fn open(root: &Path) -> Result<Repository, Fault> {
-        Ok(Repository { root: Root::open(root)? })
+        Ok(Repository { root: Root::open(root)?, lock_wait_max: LOCK_WAIT_MAX })
+    }
+
+    /// Sets the longest wait for the lock of the root, instead of [`LOCK_WAIT_MAX`].
+    #[must_use]
+    pub fn with_lock_wait(self, lock_wait_max: Duration) -> Repository {
+        Repository { lock_wait_max, ..self }
     }
 
     /// Returns the path of the root, absolute and without links.
@@ -102,8 +111,25 @@ impl Repository {
     /// artifact may touch it. `step` numbers the outputs of the run. A step that was applied before, with whatever
     /// result, returns that result again and writes nothing; so the call may be repeated after a crash at any point.
     ///
-    /// Waits while another apply to the same root is under way.
+    /// Waits while another apply to the same root is under way, but not for ever: see [`Fault::Locked`].
     pub fn apply(&self, record: &Path, step: u32, changes: &[Change], rules: &Rules) -> Result<Applied, NotApplied> {
-        apply::apply(&self.root, record, step, changes, rules)
+        self.apply_while(record, step, changes, rules, &|| true)
+    }
+
+    /// Applies all changes of one output as [`Repository::apply`] does, as long as the output is wanted.
+    ///
+    /// `is_wanted` is asked while the lock is waited for and, under the lock, right before the commit mark. After a
+    /// "no" there is [`Fault::Unwanted`], nothing was written and the step is not recorded. After the commit mark it is
+    /// not asked any more: the output is applied. A step that was applied before returns its result without asking.
+    pub fn apply_while(
+        &self,
+        record: &Path,
+        step: u32,
+        changes: &[Change],
+        rules: &Rules,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Applied, NotApplied> {
+        let order = apply::Order { record, step, changes, rules, is_wanted };
+        apply::apply(&self.root, self.lock_wait_max, &order)
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use toml::de::{DeTable, DeValue};
 
+use super::RUNNER_AGENT;
 use super::mistake::{Mistakes, quoted};
 use super::table::{Table, Value, described};
 
@@ -63,6 +64,10 @@ pub(super) fn read(keys: &DeTable<'_>, span: Range<usize>, mistakes: &mut Mistak
     };
     let table = Table::new(keys, span, shown, &KEYS, mistakes);
     let name = table.name("name", mistakes);
+    if name.as_deref() == Some(RUNNER_AGENT) {
+        let what = format!("no agent of a workflow can have the name {}", quoted(RUNNER_AGENT));
+        mistakes.error(table.span_of("name"), what, "the server runs workflows under this name: rename the agent");
+    }
     let exec = exec(&table, mistakes);
     let contract = contract(&table, mistakes);
     let env = env(&table, mistakes);

@@ -1,6 +1,6 @@
 //! Whether there are agents for the stages.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::mistake::{Mistake, Mistakes, quoted};
 use super::{Definition, Stage};
@@ -9,9 +9,8 @@ pub(super) fn agents(definition: &Definition, works_of: &dyn Fn(&str) -> Option<
     let own = |name: &str| definition.agents.iter().any(|agent| agent.name == name);
     let strangers = definition.stages.iter().filter(|stage| !own(&stage.agent));
     // Each agent is asked for once, however many stages it has.
-    let works: BTreeMap<&str, Option<Vec<String>>> =
-        strangers.clone().map(|stage| stage.agent.as_str()).map(|name| (name, None)).collect();
-    let works: BTreeMap<&str, Option<Vec<String>>> = works.into_keys().map(|name| (name, works_of(name))).collect();
+    let names: BTreeSet<&str> = strangers.clone().map(|stage| stage.agent.as_str()).collect();
+    let works: BTreeMap<&str, Option<Vec<String>>> = names.into_iter().map(|name| (name, works_of(name))).collect();
     let known = definition.agents.iter().map(|agent| agent.name.as_str());
     let known: Vec<&str> =
         known.chain(works.iter().filter(|(_, works)| works.is_some()).map(|(name, _)| *name)).collect();

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::mistake::{Mistakes, quoted};
 use super::table::Table;
-use super::{DONE, LIMIT_MAX, params};
+use super::{DONE, LIMIT_MAX, RUN_ACTION, params};
 
 /// How often a stage may retry if its file does not say (WF-7).
 const LIMIT_DEFAULT: u32 = 3;
@@ -116,13 +116,18 @@ pub(super) fn read(keys: &DeTable<'_>, span: Range<usize>, mistakes: &mut Mistak
             "done is where the workflow ends: rename the stage",
         );
     }
+    let action = name(&stage, "action", mistakes);
+    if action.get() == Some(RUN_ACTION) {
+        let what = format!("no stage can have the action {}", quoted(RUN_ACTION));
+        mistakes.error(action.span.clone(), what, "a workflow cannot start a workflow: name what its agent is to do");
+    }
     let retry = stage.table("retry", &["goto", "limit"], "write retry = { goto = \"write\", limit = 3 }", mistakes);
     let escalate = stage.table("escalate", &["then"], "write escalate = { then = \"write\" }", mistakes);
     let limit = retry.as_ref().and_then(|retry| retry.whole("limit", 0..=LIMIT_MAX, mistakes));
     Written {
         id,
         agent: name(&stage, "agent", mistakes),
-        action: name(&stage, "action", mistakes),
+        action,
         params: params::read(&stage, mistakes),
         proceed: route(Some(&stage), "proceed", mistakes),
         goto: route(retry.as_ref(), "goto", mistakes),

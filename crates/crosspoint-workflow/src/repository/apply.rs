@@ -13,6 +13,7 @@
 //! 6. The staging directory is removed before the step is marked as done: after it nobody would look for it.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::change::{Applied, Change, Clash, ClashReason, FileChange, NotApplied, Operation, Rules};
 use super::failpoint::{reached, reached_for};
@@ -30,26 +31,38 @@ use super::root::Root;
 use super::staging::{self, Staging};
 use super::undo;
 
-pub(super) fn apply(
-    root: &Root,
-    record: &Path,
-    step: u32,
-    changes: &[Change],
-    rules: &Rules,
-) -> Result<Applied, NotApplied> {
+/// What is asked of a repository.
+pub(super) struct Order<'a> {
+    pub(super) record: &'a Path,
+    pub(super) step: u32,
+    pub(super) changes: &'a [Change],
+    pub(super) rules: &'a Rules,
+    pub(super) is_wanted: &'a dyn Fn() -> bool,
+}
+
+impl Order<'_> {
+    fn expect_wanted(&self) -> Result<(), Fault> {
+        if (self.is_wanted)() { Ok(()) } else { Err(Fault::Unwanted) }
+    }
+}
+
+pub(super) fn apply(root: &Root, lock_wait_max: Duration, order: &Order<'_>) -> Result<Applied, NotApplied> {
+    let &Order { step, changes, rules, .. } = order;
     limit::check(changes)?;
-    let record = Record::make(record)?;
-    let _lock = root.lock()?;
+    let record = Record::make(order.record)?;
+    let _lock = root.lock(lock_wait_max, order.is_wanted)?;
     settle(root, &record)?;
     let digest = digest(changes);
     if let Some(done) = done_before(root, &record, step, &digest)? {
         return Ok(done.applied());
     }
     let inspected = inspect(root, changes, rules, &protected(root, &record, rules))?;
+    // Asked here too: an output without anything to write, or with a conflict, comes to no commit mark.
+    order.expect_wanted()?;
     let journal = match decide(changes, &inspected) {
         Ok(decided) => {
             let journal = Journal::new(root, step, digest);
-            write(&Step { root, record: &record, changes, inspected: &inspected }, journal, &decided)?
+            write(&Step { root, record: &record, order, inspected: &inspected }, journal, &decided)?
         }
         Err(clashes) => {
             let journal = Journal::of_conflict(root, step, digest, clashes);
@@ -107,7 +120,7 @@ fn decide_one(operation: Operation, found: Found) -> Result<FileChange, ClashRea
 struct Step<'a> {
     root: &'a Root,
     record: &'a Record,
-    changes: &'a [Change],
+    order: &'a Order<'a>,
     inspected: &'a Inspected,
 }
 
@@ -115,7 +128,7 @@ struct Step<'a> {
 fn write(step: &Step<'_>, mut journal: Journal, decided: &[FileChange]) -> Result<Journal, Fault> {
     let (root, record) = (step.root, step.record);
     if decided.iter().all(|change| *change == FileChange::Unchanged) {
-        journal.entries = unchanged(step.changes);
+        journal.entries = unchanged(step.order.changes);
         record.write(&journal, Stage::Done)?;
         return Ok(journal);
     }
@@ -143,7 +156,7 @@ fn keep_contents(step: &Step<'_>, number: u32, decided: &[FileChange]) -> Result
     let mut before = Pack::create(step.record, number, Side::Before)?;
     let mut after = Pack::create(step.record, number, Side::After)?;
     let mut entries = Vec::with_capacity(decided.len());
-    for ((change, place), decided) in step.changes.iter().zip(&step.inspected.files).zip(decided) {
+    for ((change, place), decided) in step.order.changes.iter().zip(&step.inspected.files).zip(decided) {
         let mut entry = Entry { path: change.path.clone(), change: *decided, before: None, after: None };
         if *decided == FileChange::Updated {
             entry.before = Some(before.add_file(&mut parents, &place.path)?);
@@ -171,7 +184,7 @@ fn stage(step: &Step<'_>, journal: &Journal) -> Result<(), Fault> {
             Found::Other(owner) => Some(owner),
             Found::Nothing | Found::Same => None,
         };
-        staging.write(number, &step.changes[number].content, owner, !is_many)?;
+        staging.write(number, &step.order.changes[number].content, owner, !is_many)?;
         reached_for("staged", number).map_err(fault)?;
     }
     staging.sync(is_many)?;
@@ -179,6 +192,7 @@ fn stage(step: &Step<'_>, journal: &Journal) -> Result<(), Fault> {
 }
 
 fn commit(step: &Step<'_>, journal: &Journal) -> Result<(), Fault> {
+    step.order.expect_wanted()?;
     step.record.advance(journal.step, Stage::Plan, Stage::Commit)?;
     reached("committed").map_err(|errno| step.root.fault("", errno))
 }

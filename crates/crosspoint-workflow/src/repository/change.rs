@@ -21,10 +21,11 @@ pub struct Change {
     pub content: Arc<str>,
 }
 
-/// Content may be secret, so only its size is printed.
+/// Content may be secret, and a path is content that an agent chose, so only their sizes are printed.
 impl fmt::Debug for Change {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Change({:?}, {:?}, {} bytes)", self.path, self.operation, self.content.len())
+        let (path, content) = (self.path.len(), self.content.len());
+        write!(f, "Change(path of {path} bytes, {:?}, content of {content} bytes)", self.operation)
     }
 }
 
@@ -47,12 +48,18 @@ pub enum Applied {
 }
 
 /// One file that has the content that was asked for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// The path as the change spelled it.
     pub path: String,
     /// What was done to the file.
     pub change: FileChange,
+}
+
+impl fmt::Debug for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Written(path of {} bytes, {:?})", self.path.len(), self.change)
+    }
 }
 
 /// What was done to a file.
@@ -68,12 +75,18 @@ pub enum FileChange {
 }
 
 /// One file that cannot be written as asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clash {
     /// The path as the change spelled it.
     pub path: String,
     /// Why it cannot be written.
     pub why: ClashReason,
+}
+
+impl fmt::Debug for Clash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Clash(path of {} bytes, {:?})", self.path.len(), self.why)
+    }
 }
 
 /// Why a file cannot be written as asked.
@@ -86,18 +99,8 @@ pub enum ClashReason {
     Missing,
 }
 
-impl ClashReason {
-    /// Returns what is wrong, as a continuation of the path: "exists already".
-    pub fn text(self) -> &'static str {
-        match self {
-            ClashReason::Exists => "exists already",
-            ClashReason::Missing => "does not exist",
-        }
-    }
-}
-
 /// One path that may not be written.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Misplaced {
     /// The path, shortened and made harmless for showing.
     pub path: String,
@@ -105,6 +108,12 @@ pub struct Misplaced {
     pub clause: &'static Clause,
     /// What is wrong, as a continuation of the path: "is absolute".
     pub complaint: &'static str,
+}
+
+impl fmt::Debug for Misplaced {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Misplaced(path of {} bytes, {} ({}))", self.path.len(), self.complaint, self.clause.id)
+    }
 }
 
 /// Why nothing was written.

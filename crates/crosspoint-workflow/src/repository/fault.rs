@@ -68,6 +68,17 @@ pub enum Fault {
     /// The path of a root is not UTF-8.
     #[error("{} is not a UTF-8 path", .0.display())]
     NotUtf8(PathBuf),
+    /// Another program holds the lock of the root.
+    #[error("another program has held the lock of {} for {seconds} s", root.display())]
+    Locked {
+        /// The root that is locked.
+        root: PathBuf,
+        /// How long the lock was waited for, in seconds.
+        seconds: u64,
+    },
+    /// The output was no longer wanted when it was about to be committed.
+    #[error("the output is no longer wanted")]
+    Unwanted,
     /// A fault came in the middle, and another one when the files written until then were taken back or cleaned up.
     #[error("step {step} is not finished: {why}")]
     Unfinished {
@@ -109,6 +120,28 @@ impl Fault {
         }
     }
 
+    /// Returns the kind of the fault in a few words, without a path: paths are content that an agent chose, and a log
+    /// is read by people who may not see it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Fault::Gone(_) => "a path is not there",
+            Fault::NotADirectory(_) => "a path is not a directory",
+            Fault::Denied { why, .. } => why,
+            Fault::Full(_) => "there is no room",
+            Fault::Mount(_) => "a path is on another file system",
+            Fault::Changed(_) => "another program changed a path meanwhile",
+            Fault::Limit { .. } => "the output is too large",
+            Fault::AnotherStep { .. } => "the step was another output",
+            Fault::AnotherRoot { .. } => "the record belongs to another directory",
+            Fault::Record { .. } => "the record is damaged",
+            Fault::NotUtf8(_) => "a path is not UTF-8",
+            Fault::Locked { .. } => "another program holds the lock of the repository",
+            Fault::Unwanted => "the output is no longer wanted",
+            Fault::Unfinished { .. } => "the step is not finished",
+            Fault::Other { .. } => "the system reports an error",
+        }
+    }
+
     /// Returns what to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -123,6 +156,11 @@ impl Fault {
             Fault::AnotherRoot { .. } => "give each run a record of its own, and keep the root where it is",
             Fault::Record { .. } => "restore the file from a copy, or remove the record of this run",
             Fault::NotUtf8(_) => "rename the directory",
+            Fault::Locked { .. } => {
+                "let that program end (`fuser -v` with the path, or `lslocks`, names it), then try again; \
+                 nothing was written"
+            }
+            Fault::Unwanted => "nothing was written; apply it again if it is wanted after all",
             Fault::Unfinished { .. } => {
                 "mend what was in the way, then try again: it goes on where it stopped, and originals are kept until then"
             }

@@ -1,5 +1,7 @@
 //! Limits of one output, each with its reason.
 
+use std::time::Duration;
+
 use super::change::Change;
 use super::fault::Fault;
 
@@ -26,6 +28,10 @@ pub const REFUSED_MAX: usize = 100;
 
 /// Length of a path that is shown, in characters: one line of a terminal or a log.
 pub const SHOWN_PATH_CHARACTERS_MAX: usize = 120;
+
+/// Longest wait for another apply to the same root, or for another program that holds the root's lock. The largest
+/// output is applied in less.
+pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Number of files or directories that are synced one by one. Beyond it one sync of the whole file system is faster.
 pub(super) const SYNCED_EACH_MAX: usize = 64;

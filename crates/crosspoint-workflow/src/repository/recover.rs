@@ -1,9 +1,11 @@
 //! Brings to an end what a crash interrupted.
 
 use std::path::Path;
+use std::time::Duration;
 
 use super::fault::Fault;
 use super::journal::Journal;
+use super::limit::LOCK_WAIT_MAX;
 use super::parents::Parents;
 use super::place::{Carried, carry};
 use super::record::{Record, Stage};
@@ -23,7 +25,14 @@ pub struct Recovered {
 ///
 /// A program that starts again calls this for every run that was under way, before it applies anything: another run
 /// does not know of a half-applied output of this one.
+///
+/// Waits while an apply to the same root is under way, at most [`LOCK_WAIT_MAX`].
 pub fn recover(record: &Path) -> Result<Recovered, Fault> {
+    recover_within(record, LOCK_WAIT_MAX)
+}
+
+/// Does the same as [`recover`], with another longest wait for the lock of the root.
+pub fn recover_within(record: &Path, lock_wait_max: Duration) -> Result<Recovered, Fault> {
     let record = match Record::open(record) {
         Err(Fault::Gone(_)) => return Ok(Recovered::default()),
         opened => opened?,
@@ -34,7 +43,7 @@ pub fn recover(record: &Path) -> Result<Recovered, Fault> {
     // Another process may have finished it since it was listed.
     let Some(journal) = record.journal(step, stage)? else { return Ok(Recovered::default()) };
     let root = Root::open(Path::new(&journal.root))?;
-    let _lock = root.lock()?;
+    let _lock = root.lock(lock_wait_max, &|| true)?;
     settle(&root, &record)
 }
 

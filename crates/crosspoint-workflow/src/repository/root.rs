@@ -1,8 +1,9 @@
 //! The open root directory, and the way from it to the directories inside.
 
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -10,6 +11,12 @@ use rustix::io::Errno;
 use super::fault::Fault;
 
 const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Pause between the first two tries to lock a root: an apply of a few files takes about as long.
+const LOCK_PAUSE_MIN: Duration = Duration::from_millis(1);
+
+/// Longest pause between two tries to lock a root. A person does not notice it, and it costs nothing.
+const LOCK_PAUSE_MAX: Duration = Duration::from_millis(50);
 
 /// How directories inside the root are opened.
 #[derive(Clone, Copy, Debug)]
@@ -62,12 +69,30 @@ impl Root {
         self.inode
     }
 
-    /// Waits until no other apply works in this root. The lock has a handle of its own: threads that share a handle
-    /// would share its lock.
-    pub(super) fn lock(&self) -> Result<Lock, Fault> {
+    /// Waits until no other apply works in this root, at most this long and as long as it is wanted. The lock has a
+    /// handle of its own: threads that share a handle would share its lock.
+    ///
+    /// The system has no wait with an end, so the lock is tried again and again. Any program may hold it (`flock .`),
+    /// and may never let it go.
+    pub(super) fn lock(&self, wait_max: Duration, is_wanted: &dyn Fn() -> bool) -> Result<Lock, Fault> {
         let file = File::from(self.directory("").map_err(|errno| self.fault("", errno))?);
-        file.lock().map_err(|source| Fault::from_io(&self.path, source))?;
-        Ok(Lock { _file: file })
+        let (began, mut pause) = (Instant::now(), LOCK_PAUSE_MIN);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lock { _file: file }),
+                Err(TryLockError::Error(source)) => return Err(Fault::from_io(&self.path, source)),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if !is_wanted() {
+                return Err(Fault::Unwanted);
+            }
+            let left = wait_max.saturating_sub(began.elapsed());
+            if left.is_zero() {
+                return Err(Fault::Locked { root: self.path.clone(), seconds: wait_max.as_secs() });
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (pause * 2).min(LOCK_PAUSE_MAX);
+        }
     }
 
     /// Opens a directory inside, by its normal spelling. The empty path is the root.

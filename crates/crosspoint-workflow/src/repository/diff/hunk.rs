@@ -1,14 +1,11 @@
 //! The lines in which two contents differ, with the lines around them.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
 /// Number of equal lines shown around each difference. Programs that apply it find the place by them.
 const CONTEXT_LINES: usize = 3;
-
-/// Time after which a shorter difference is no longer searched for. What is found by then is right, only longer.
-const SEARCH_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Numbers of lines.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,12 +14,12 @@ pub(super) struct Lines {
     pub(super) removed: u64,
 }
 
-/// Writes all differences of two contents.
-pub(super) fn write(out: &mut Vec<u8>, old: &[u8], new: &[u8]) -> Lines {
+/// Writes all differences of two contents. After the deadline shorter differences are no longer searched for. What is
+/// found by then is right, only longer.
+pub(super) fn write(out: &mut Vec<u8>, old: &[u8], new: &[u8], deadline: Instant) -> Lines {
     let old: Vec<&[u8]> = old.split_inclusive(|byte| *byte == b'\n').collect();
     let new: Vec<&[u8]> = new.split_inclusive(|byte| *byte == b'\n').collect();
-    let deadline = Instant::now().checked_add(SEARCH_TIME_MAX);
-    let differences = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, deadline);
+    let differences = capture_diff_slices_deadline(Algorithm::Myers, &old, &new, Some(deadline));
     let mut lines = Lines::default();
     for group in group_diff_ops(differences, CONTEXT_LINES) {
         write_header(out, &group);

@@ -97,6 +97,19 @@ fn two_agents_need_two_names() {
 }
 
 #[test]
+fn the_names_of_the_servers_own_runner_are_reserved() {
+    let text = with_stage("[[agent]]\nname = \"workflow-runner\"\nexec = [\"./x\"]")
+        .replace("\"x\"", "\"workflow-runner\"")
+        .replace("\"do\"", "\"workflow-run\"");
+    insta::assert_snapshot!(mistakes(&text), @r#"
+    error near line 5: no stage can have the action "workflow-run" ["workflow-run"]
+      a workflow cannot start a workflow: name what its agent is to do
+    error near line 7: no agent of a workflow can have the name "workflow-runner" ["workflow-runner"]
+      the server runs workflows under this name: rename the agent
+    "#);
+}
+
+#[test]
 fn an_agent_that_no_stage_uses_is_a_warning() {
     let text = with_stage("[[agent]]\nname = \"y\"\nexec = [\"./y\"]");
     insta::assert_snapshot!(mistakes(&text));

@@ -79,6 +79,30 @@ fn a_mount_inside_the_root_is_a_fault_and_says_so() {
 }
 
 #[test]
+fn the_kind_of_a_fault_names_no_path() {
+    let path = || std::path::PathBuf::from("/secret/place");
+    let faults = [
+        Fault::Gone(path()),
+        Fault::NotADirectory(path()),
+        Fault::Denied { path: path(), why: "permission denied" },
+        Fault::Full(path()),
+        Fault::Mount(path()),
+        Fault::Changed(path()),
+        Fault::AnotherStep { record: path(), step: 1 },
+        Fault::AnotherRoot { recorded: "/secret/other".to_owned(), root: path() },
+        Fault::Record { path: path(), why: "secret".to_owned() },
+        Fault::NotUtf8(path()),
+        Fault::Locked { root: path(), seconds: 1 },
+        Fault::Unwanted,
+        Fault::Unfinished { step: 1, why: Box::new(Fault::Full(path())) },
+        Fault::Other { path: path(), source: std::io::Error::other("secret") },
+    ];
+    let kinds: std::collections::BTreeSet<&str> = faults.iter().map(Fault::kind).collect();
+    assert_eq!(kinds.len(), faults.len(), "each has its own");
+    assert!(!kinds.iter().any(|kind| kind.contains("secret")), "{kinds:?}");
+}
+
+#[test]
 fn too_many_files_are_a_fault() {
     let scratch = Scratch::new();
     let changes = vec![create("a", ""); CHANGES_MAX + 1];
