@@ -136,7 +136,7 @@ pub(super) async fn show_diff(State(app): State<App>, who: Who, Id(id): Id) -> R
     };
     let diff = tokio::task::spawn_blocking(write).await.map_err(|_| Refusal::internal())?;
     let diff = diff.map_err(|error| {
-        tracing::error!(job = %id, %error, "the record of a run cannot be read");
+        tracing::error!(job = %id, error = %error.kind(), "the record of a run cannot be read");
         Refusal::internal()
     })?;
     let mut response = (StatusCode::OK, diff).into_response();

@@ -224,7 +224,7 @@ impl Runner {
             Ok(Ok(_)) => Ok(()),
             // The next output of the run is judged again, and the person who is then asked is told of it.
             Ok(Err(fault)) => {
-                tracing::error!(job = %attempt.job().id(), %fault, "files of a run are half written");
+                tracing::error!(job = %attempt.job().id(), fault = fault.kind(), "files of a run are half written");
                 Ok(())
             }
             Err(_) => Err(Parting::Leaving),
@@ -275,7 +275,7 @@ async fn recover_all(places: &Places) {
         for entry in std::fs::read_dir(records).into_iter().flatten().flatten() {
             if let Err(fault) = repository::recover(&entry.path()) {
                 let run = entry.file_name();
-                tracing::error!(run = %run.display(), %fault, "files of a run are half written");
+                tracing::error!(run = %run.display(), fault = fault.kind(), "files of a run are half written");
             }
         }
     };

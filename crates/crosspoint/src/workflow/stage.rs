@@ -1,6 +1,7 @@
 //! One stage of a run: a job for the stage's agent, and its files in the repository.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -207,7 +208,7 @@ async fn applied(
     let changes = Arc::new(changes);
     let mut hold = Hold::default();
     loop {
-        match apply(place, record, stage, changes.clone()).await {
+        match apply(attempt, place, record, stage, changes.clone()).await {
             Err(Some(NotApplied::Fault(fault @ Fault::Unfinished { .. }))) => {
                 let why = format!("its files are half written: {fault}. {}", fault.hint());
                 hold.wait(attempt, &why).await?;
@@ -217,7 +218,9 @@ async fn applied(
     }
 }
 
+/// Applies the files once. If the run is cancelled before they count, nothing is written.
 async fn apply(
+    attempt: &Attempt,
     place: &Arc<Workplace>,
     record: &std::path::Path,
     stage: &StageRun<'_>,
@@ -225,8 +228,19 @@ async fn apply(
 ) -> Result<Applied, Option<NotApplied>> {
     let (place, record, step) = (place.clone(), record.to_owned(), stage.step);
     let rules = place.rules(&stage.stage.id);
-    let applying = move || Repository::open(&place.root)?.apply(&record, step, &changes, &rules);
-    let applied = tokio::task::spawn_blocking(applying).await;
+    let wanted = Arc::new(AtomicBool::new(true));
+    let is_wanted = wanted.clone();
+    let mut applying = tokio::task::spawn_blocking(move || {
+        let is_wanted = || is_wanted.load(Ordering::Relaxed);
+        Repository::open(&place.root)?.apply_while(&record, step, &changes, &rules, &is_wanted)
+    });
+    let applied = tokio::select! {
+        applied = &mut applying => applied,
+        () = attempt.stopped() => {
+            wanted.store(false, Ordering::Relaxed);
+            applying.await
+        }
+    };
     // What a panic left in there is undone or finished by the next apply of this run.
     applied.map_err(|_| None)?.map_err(Some)
 }

@@ -38,7 +38,7 @@ async fn sweep_once(engine: &Engine, places: &Places) {
         let clear = move || repository::recover(&record).and_then(|_| repository::remove(&gone));
         let removed = tokio::task::spawn_blocking(clear).await;
         if let Ok(Err(fault)) = removed {
-            tracing::warn!(%fault, "the record of a run cannot be removed");
+            tracing::warn!(fault = fault.kind(), "the record of a run cannot be removed");
         }
     }
 }
