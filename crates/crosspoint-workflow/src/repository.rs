@@ -27,12 +27,19 @@
 //! gone, a link or a directory is in the way), the whole output is taken back and the next apply judges it anew. All or
 //! none comes first: taking back also replaces a file of this output that was edited since.
 //!
-//! Applies to the same root wait for each other, also across processes: each holds a lock on the root's handle. The wait
-//! has an end, because any program can hold that lock.
+//! Such a program may also have removed the staging directory, as `git clean -fd` does, or files that were in place. So
+//! before a step is marked as done, each of its files was either renamed to its place just now, or is compared with the
+//! content that the record keeps. One that differs is staged again from the record and follows the same rules. Where
+//! the record does not have the content any more (a very long file, or a damaged record), there is
+//! [`Fault::Unfinished`]. Steps that are done are never looked at again: files may change after them.
+//!
+//! Applies to the same root wait for each other, also across processes: each holds a lock on the root's handle. The
+//! wait has an end, because any program can hold that lock.
 //!
 //! Reading order: `change` and `fault` (the vocabulary), `apply` (the order of steps), `spelling`, `protected` and
 //! `inspect` (what is allowed and what is there), `root`, `parents` and `staging` (handles), `record`, `journal` and
-//! `pack` (what is remembered), `place`, `undo` and `recover`; then `diff` and `copy`, which stand by themselves.
+//! `pack` (what is remembered), `place`, `restage`, `undo` and `recover`; then `diff` and `copy`, which stand by
+//! themselves.
 
 mod apply;
 mod change;
@@ -50,6 +57,7 @@ mod protected;
 mod record;
 mod recover;
 mod remove;
+mod restage;
 mod root;
 mod spelling;
 mod staging;

@@ -28,7 +28,7 @@ use super::protected::{Protected, without_links};
 use super::record::{Record, Side, Stage};
 use super::recover::settle;
 use super::root::Root;
-use super::staging::{self, Staging};
+use super::staging::{self, Staging, new_file};
 use super::undo;
 
 /// What is asked of a repository.
@@ -184,7 +184,7 @@ fn stage(step: &Step<'_>, journal: &Journal) -> Result<(), Fault> {
             Found::Other(owner) => Some(owner),
             Found::Nothing | Found::Same => None,
         };
-        staging.write(number, &step.order.changes[number].content, owner, !is_many)?;
+        staging.write(&new_file(number), step.order.changes[number].content.as_bytes(), owner, !is_many)?;
         reached_for("staged", number).map_err(fault)?;
     }
     staging.sync(is_many)?;

@@ -171,7 +171,7 @@ fn not_a_file(stat: &Stat) -> Option<Wrong> {
     }
 }
 
-fn owner(stat: &Stat) -> Owner {
+pub(super) fn owner(stat: &Stat) -> Owner {
     Owner { mode: stat.st_mode & 0o7777, user: stat.st_uid, group: stat.st_gid }
 }
 
@@ -185,7 +185,7 @@ pub(super) fn open_file(directory: impl AsFd, name: impl Arg) -> Result<OwnedFd,
 }
 
 /// Whether a file has this content.
-fn has_content(directory: impl AsFd, name: &str, content: &[u8]) -> Result<bool, Errno> {
+pub(super) fn has_content(directory: impl AsFd, name: &str, content: &[u8]) -> Result<bool, Errno> {
     let length = look(&directory, name)?.map_or(-1, |stat| stat.st_size);
     if u64::try_from(length) != Ok(content.len() as u64) {
         return Ok(false);

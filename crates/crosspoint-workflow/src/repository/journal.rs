@@ -65,6 +65,10 @@ pub(super) struct Extent {
     pub(super) length: u64,
     /// Very long files are not kept.
     pub(super) kept: bool,
+    /// Tells a very long file that a step wrote from others. There is none for what was there before, nor in records of
+    /// the first programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) digest: Option<[u8; 32]>,
 }
 
 impl Journal {

@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 
 use rustix::io::Errno;
+use sha2::{Digest, Sha256};
 
 use super::fault::Fault;
 use super::inspect::open_file;
@@ -37,7 +38,8 @@ impl<'r> Pack<'r> {
         if kept {
             self.file.write_all(content).map_err(|source| self.fault(source))?;
         }
-        Ok(self.extent(length, kept))
+        let digest = (!kept).then(|| Sha256::digest(content).into());
+        Ok(Extent { digest, ..self.extent(length, kept) })
     }
 
     /// Adds what a file of the repository holds now.
@@ -63,7 +65,7 @@ impl<'r> Pack<'r> {
     fn extent(&mut self, length: u64, kept: bool) -> Extent {
         let offset = self.offset;
         self.offset += if kept { length } else { 0 };
-        Extent { offset, length, kept }
+        Extent { offset, length, kept, digest: None }
     }
 
     fn fault(&self, source: io::Error) -> Fault {

@@ -1,7 +1,9 @@
 //! Renames staged files to their places.
 //!
-//! Safe to do again after a crash at any point: a file that is no longer in the staging directory is in place.
+//! Safe to do again after a crash at any point: a file that is no longer in the staging directory is in place, or
+//! [`restage`](super::restage) puts it there again.
 
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 
 use rustix::fs::{self, AtFlags, FileType, Mode, RenameFlags};
@@ -13,6 +15,7 @@ use super::fault::Fault;
 use super::journal::Journal;
 use super::parents::Parents;
 use super::record::{Record, Stage};
+use super::restage::restage;
 use super::root::{Root, kind, look};
 use super::spelling;
 use super::staging::{Staging, new_file, old_file};
@@ -30,27 +33,34 @@ pub(super) enum Carried {
 /// Brings a committed step to its end. Fails where it could be brought neither forward nor back.
 pub(super) fn carry(root: &Root, record: &Record, journal: &Journal) -> Result<Carried, Fault> {
     let unfinished = |fault| Fault::Unfinished { step: journal.step, why: Box::new(fault) };
-    // Without the staging directory all files were in place when a crash came.
-    if let Some(staging) = Staging::open(root, &journal.staging).map_err(unfinished)? {
-        let mut parents = Parents::new(root);
-        if let Err(fault) = place_all(root, journal, &staging, &mut parents) {
-            return undo::after_fault(root, record, journal, parents, fault).map(Carried::Back);
-        }
-        staging.remove().map_err(unfinished)?;
+    // Nothing is taken back because a file cannot be staged again: what is in place may be all that is left of it.
+    let (staging, waiting) = restage(root, record, journal).map_err(unfinished)?;
+    let mut parents = Parents::new(root);
+    if let Err(fault) = place_all(root, journal, &staging, &waiting, &mut parents) {
+        return undo::after_fault(root, record, journal, parents, fault).map(Carried::Back);
     }
+    staging.remove().map_err(unfinished)?;
     let finished = reached("cleaned").map_err(|errno| root.fault("", errno));
     finished.and_then(|()| record.advance(journal.step, Stage::Commit, Stage::Done)).map_err(unfinished)?;
     reached("done").map_err(|errno| unfinished(root.fault("", errno)))?;
     Ok(Carried::Forward)
 }
 
-fn place_all(root: &Root, journal: &Journal, staging: &Staging<'_>, parents: &mut Parents<'_>) -> Result<(), Fault> {
+fn place_all(
+    root: &Root,
+    journal: &Journal,
+    staging: &Staging<'_>,
+    waiting: &BTreeSet<usize>,
+    parents: &mut Parents<'_>,
+) -> Result<(), Fault> {
     for (number, directory) in journal.directories.iter().enumerate() {
         make_directory(parents, directory)?;
         reached_for("made", number).map_err(|errno| root.fault(directory, errno))?;
     }
     for (number, path, change) in journal.written() {
-        place(root, staging, parents, number, &path, change)?;
+        if waiting.contains(&number) {
+            place(root, staging, parents, number, &path, change)?;
+        }
         reached_for("placed", number).map_err(|errno| root.fault(&path, errno))?;
     }
     parents.sync(&journal.touched())?;
@@ -78,9 +88,6 @@ fn place(
 ) -> Result<(), Fault> {
     let fault = |errno| root.fault(path, errno);
     let new = new_file(number);
-    if look(staging, &new).map_err(fault)?.is_none() {
-        return Ok(());
-    }
     let (directory, name) = spelling::split(path);
     let parent = parents.get_checked(directory)?;
     let there = look(&parent, name).map_err(fault)?;

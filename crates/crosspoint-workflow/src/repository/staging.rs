@@ -46,6 +46,11 @@ pub(super) fn old_file(number: usize) -> String {
     format!("old-{number}")
 }
 
+/// The name of a file that is written again from the record, until it is whole.
+pub(super) fn unfinished_file(name: &str) -> String {
+    format!("{name}.unfinished")
+}
+
 impl<'r> Staging<'r> {
     /// Makes the directory, readable by its owner only. Fails where the name is taken.
     pub(super) fn make(root: &'r Root, name: &str) -> Result<Staging<'r>, Fault> {
@@ -66,17 +71,16 @@ impl<'r> Staging<'r> {
         }
     }
 
-    /// Writes a new file. It takes over the mode, and where possible the owner, of the file that it will replace.
-    pub(super) fn write(&self, number: usize, content: &str, owner: Option<Owner>, sync: bool) -> Result<(), Fault> {
-        let name = new_file(number);
+    /// Writes a file. It takes over the mode, and where possible the owner, of the file that it will replace.
+    pub(super) fn write(&self, name: &str, content: &[u8], owner: Option<Owner>, sync: bool) -> Result<(), Fault> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // The umask of the process is applied by the system.
-        let opened = fs::openat(&self.handle, &name, flags, Mode::from_raw_mode(0o666));
-        let mut file = File::from(opened.map_err(|errno| self.fault(&name, errno))?);
-        let io_fault = |source| Fault::from_io(&self.root.path().join(&self.name).join(&name), source);
-        file.write_all(content.as_bytes()).map_err(io_fault)?;
+        let opened = fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666));
+        let mut file = File::from(opened.map_err(|errno| self.fault(name, errno))?);
+        let io_fault = |source| Fault::from_io(&self.root.path().join(&self.name).join(name), source);
+        file.write_all(content).map_err(io_fault)?;
         if let Some(owner) = owner {
-            take_over(&file, owner).map_err(|errno| self.fault(&name, errno))?;
+            take_over(&file, owner).map_err(|errno| self.fault(name, errno))?;
         }
         if sync { file.sync_all().map_err(io_fault) } else { Ok(()) }
     }
@@ -87,6 +91,14 @@ impl<'r> Staging<'r> {
         let synced =
             if all { sync_all(&self.handle) } else { sync(&self.handle).and_then(|()| sync(self.root.handle())) };
         synced.map_err(|errno| self.fault("", errno))
+    }
+
+    /// Removes a file, where there is one.
+    pub(super) fn unlink(&self, name: &str) -> Result<(), Fault> {
+        match fs::unlinkat(&self.handle, name, AtFlags::empty()) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(errno) => Err(self.fault(name, errno)),
+        }
     }
 
     /// Removes the directory. What another program put there as a directory stays, and so does the directory then.

@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use crosspoint_workflow::repository::{Change, NotApplied, Repository, Rules, failpoint, recover};
+use crosspoint_workflow::repository::{Change, KEPT_FILE_BYTES_MAX, NotApplied, Repository, Rules, failpoint, recover};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
 
@@ -89,6 +89,10 @@ fn plays_its_part() {
         "apply 022" => with_umask(0o022, &path),
         "apply 077" => with_umask(0o077, &path),
         "large" => apply(&path, 1, &[create("new/small", "x"), create("large", &"x".repeat(200_000))]),
+        "very long" => {
+            let long = format!("{}y", "x".repeat(usize::try_from(KEPT_FILE_BYTES_MAX).expect("it fits")));
+            apply(&path, 1, &[update("long", &long), create("small", "x")]);
+        }
         "ten thousand" => ten_thousand(&path),
         other => panic!("nobody knows the part {other}"),
     }
