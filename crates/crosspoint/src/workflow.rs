@@ -27,8 +27,7 @@ pub(crate) use runner::agent;
 pub(crate) use runs::Runs;
 pub(crate) use sweep::sweep;
 
-/// The name of the built-in agent that drives runs. No agent can be configured under it.
-pub(crate) const AGENT: &str = "workflow-runner";
-
 /// The work of a run. No agent can be configured for it.
-pub(crate) const WORK: &str = "workflow-run";
+pub(crate) use crosspoint_workflow::definition::RUN_ACTION as WORK;
+/// The name of the built-in agent that drives runs. No agent can be configured under it.
+pub(crate) use crosspoint_workflow::definition::RUNNER_AGENT as AGENT;
