@@ -4,6 +4,7 @@ mod bad_agents;
 mod commands;
 mod contracts;
 mod files;
+mod kept;
 mod kills;
 mod pages;
 mod people;

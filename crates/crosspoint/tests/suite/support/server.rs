@@ -156,10 +156,14 @@ impl Server {
 
     /// Kills it with SIGKILL.
     pub(crate) fn kill(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.killed();
+    }
+
+    /// The same. Returns how it ended, which need not be by the signal; `None` if it was not running.
+    pub(crate) fn killed(&mut self) -> Option<ExitStatus> {
+        let mut child = self.child.take()?;
+        let _ = child.kill();
+        child.wait().ok()
     }
 
     /// Sends it a signal, by name.

@@ -33,6 +33,13 @@ fn clauses(job: &Value) -> Vec<String> {
     list.iter().map(|one| one["clause"].as_str().expect("a text").to_owned()).collect()
 }
 
+/// Checks that the question names the clause that the stage broke.
+fn names_clause(waiting: &Value, stage: &Value) {
+    let asked = waiting["question"]["prompt"].as_str().expect("a text");
+    let broken = clauses(stage);
+    assert!(broken.iter().any(|clause| asked.contains(clause)), "none of {broken:?} is in {asked}");
+}
+
 /// Has an agent write to these places, of which one is bad.
 fn refused(place: &Place, paths: &[&str], clause: &str) {
     let server = place.server(&[place.configured("bad", "")]);
@@ -110,35 +117,41 @@ fn a_link_that_the_agent_plants_leads_nowhere() {
         if [ -e "$PLACE/bad.reply" ]; then cat "$PLACE/bad.reply"; fi"#;
     let server = place.server(&[place.configured_script("bad", script, "")]);
     place.replies("bad", &[wrote(&[("fine.md", "create", "x"), ("way/file.md", "create", "x")])]);
-    let (id, _, stage) = parked(&place, &server);
+    let (id, waiting, stage) = parked(&place, &server);
     assert!(clauses(&stage).contains(&"WF-4.9".to_owned()), "{stage}");
+    names_clause(&waiting, &stage);
     assert_eq!(fs::read_dir(place.file("outside")).expect("it is there").count(), 0);
     assert_eq!(place.tree(), ["way"]);
     mended(&place, &server, &id);
 }
 
-/// What is no envelope, and how it is named.
+/// What is no envelope, the clause that it breaks, and what the question says. It names clauses of this contract.
 #[test]
 fn what_is_no_envelope_fails_the_stage() {
-    let cases: [(&[u8], &str); 5] = [
-        (b"no envelope at all", "broken_contract"),
-        (b"", "broken_contract"),
+    let cases: [(&[u8], &str, &str); 5] = [
+        (b"no envelope at all", "ALL-101", "broken_contract"),
+        (b"", "ALL-101", "broken_contract"),
         (
             b"{\"success\":true,\"summary\":\"\xff\xfe\",\"artifacts\":[],\"recommendation\":\"proceed\"}",
+            "ALL-102",
             "broken_contract",
         ),
-        (b"{\"success\": true, \"success\": false, \"summary\": \"Both.\"}", "broken_contract"),
-        (b"{\"success\": true, \"artifacts\": [], \"recommendation\": \"proceed\"}", "broken_contract"),
+        (b"{\"success\": true, \"success\": false, \"summary\": \"Both.\"}", "WF-106", "broken_contract (WF-106)"),
+        (
+            b"{\"success\": true, \"artifacts\": [], \"recommendation\": \"proceed\"}",
+            "WF-106",
+            "broken_contract (WF-106)",
+        ),
     ];
-    for (printed, failure) in cases {
+    for (printed, clause, question) in cases {
         let place = Place::new();
         let server = place.server(&[place.configured("bad", "")]);
         place.prints("bad", printed);
         let (id, waiting, stage) = parked(&place, &server);
-        assert_eq!(stage["outcome"]["failure"]["code"], failure, "{stage}");
-        assert_ne!(clauses(&stage), [""; 0], "{stage}");
+        assert_eq!(stage["outcome"]["failure"]["code"], "broken_contract", "{stage}");
+        assert!(clauses(&stage).contains(&clause.to_owned()), "{stage}");
         let asked = waiting["question"]["prompt"].as_str().expect("a text");
-        assert!(asked.contains(failure), "{asked}");
+        assert!(asked.contains(question), "{question:?} is not in {asked}");
         assert_eq!(place.tree(), [""; 0]);
         mended(&place, &server, &id);
     }
@@ -184,9 +197,9 @@ fn an_artifact_that_is_no_file_fails_the_stage() {
         let mut output = wrote(&[("fine.md", "create", "x")]);
         output["artifacts"].as_array_mut().expect("a list").push(artifact.clone());
         place.replies("bad", &[output]);
-        let (id, _, stage) = parked(&place, &server);
+        let (id, waiting, stage) = parked(&place, &server);
         assert_eq!(stage["outcome"]["failure"]["code"], "broken_contract", "{artifact}: {stage}");
-        assert_ne!(clauses(&stage), [""; 0], "{artifact}: {stage}");
+        names_clause(&waiting, &stage);
         assert_eq!(place.tree(), [""; 0], "{artifact}");
         mended(&place, &server, &id);
     }
@@ -218,4 +231,51 @@ fn a_stage_without_its_agent_waits_until_it_is_back() {
     server.answer_run(&id, &json!("it is back"));
     assert_eq!(server.ended(&id)["outcome"]["status"], "completed");
     assert_eq!(place.got("fine.md").as_deref(), Some("x"));
+}
+
+/// The most memory that a process took so far, or takes now.
+fn memory_kib(server: &Server, which: &str) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix(which)).expect("it says so");
+    line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+/// The limit is that of an agent for which none is configured. The agent has a limit of time only to end the test.
+#[test]
+fn a_gigabyte_is_cut_off_at_the_default_limit_and_not_kept_in_memory() {
+    const MORE_KIB_MAX: u64 = 300 << 10;
+    let place = Place::new();
+    let script = r#"cat > /dev/null; if [ -e "$PLACE/bad.reply" ]; then cat "$PLACE/bad.reply"; exit; fi
+        head -c 1073741824 /dev/zero | tr '\0' x"#;
+    let server = place.server(&[place.configured_script("bad", script, "total_seconds = 50")]);
+    let before = memory_kib(&server, "VmRSS");
+    let (id, waiting, stage) = parked(&place, &server);
+    let most = memory_kib(&server, "VmHWM");
+    assert_eq!(stage["outcome"]["failure"]["code"], "resource_limit", "{}", stage["outcome"]["failure"]);
+    let asked = waiting["question"]["prompt"].as_str().expect("a text");
+    assert!(asked.contains("resource_limit"), "{asked}");
+    assert_eq!(place.tree(), [""; 0]);
+    assert!(most < before + MORE_KIB_MAX, "{before} KiB became {most} KiB");
+    mended(&place, &server, &id);
+}
+
+/// The exit code says that the program failed, whatever it has printed: the retry that it asks for is not followed.
+#[test]
+fn a_failed_program_with_a_whole_envelope_that_asks_for_a_retry_fails_the_stage() {
+    let place = Place::new();
+    let mut output = wrote(&[("fine.md", "create", "x")]);
+    output["success"] = json!(false);
+    output["recommendation"] = json!("retry");
+    let script = format!(
+        r#"cat > /dev/null; if [ -e "$PLACE/bad.reply" ]; then cat "$PLACE/bad.reply"; exit; fi
+cat <<'END'
+{output}
+END
+exit 3"#
+    );
+    let server = place.server(&[place.configured_script("bad", &script, "")]);
+    let (id, _, stage) = parked(&place, &server);
+    assert_eq!(stage["outcome"]["failure"]["code"], "agent_failed", "{stage}");
+    assert_eq!(place.tree(), [""; 0], "nothing is written");
+    mended(&place, &server, &id);
 }

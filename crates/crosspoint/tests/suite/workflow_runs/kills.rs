@@ -2,31 +2,43 @@
 //!
 //! The agents keep a ledger of what they begin. Every output writes two pairs of files, and the files of a pair must
 //! agree. An agent that finds the files of its own step there was begun again after it had finished.
+//!
+//! The ledger also says when to kill: after some more lines, so that a moment is in the middle of a run on any machine.
+//! A kill counts only if it hit something: a process that died of it while its run was not over.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::{Value, json};
 
 use crate::store::crash::seed;
 use crate::support::bridge_run::Ran;
 use crate::support::persistent_callers::Dice;
-use crate::support::programs::pids;
-use crate::support::server::{PATIENCE, Server};
+use crate::support::server::{PATIENCE, Server, until};
 use crate::support::workflow_place::{Place, tree};
 
-/// Number of kills in the suite; `CROSSPOINT_KILLS` sets more.
-const KILLS: u64 = 50;
+/// Number of kills in the suite, half of them in each test; `CROSSPOINT_KILLS` sets more.
+const KILLS: usize = 50;
 
 /// Kills in one round. A program that is cut short three times in a row waits for an operator, so there are fewer of
 /// those that drive the run.
 const DRIVER_KILLS: usize = 2;
 const AGENT_KILLS: usize = 2;
+
+/// Longest time between the line that chooses a moment and the kill. An agent lives for a little more than this.
+const JITTER: Duration = Duration::from_millis(25);
+
+/// Longest time between the start of a program and its kill, where it is killed before any stage begins.
+const START_JITTER: Duration = Duration::from_millis(80);
+
+/// What a run asks after its agent was killed. No agent fails by itself.
+const KILLED: &str = "killed by signal 9";
 
 /// The third stage sends the run back to the second twice. These are the steps that come of it.
 const STEPS: [&str; 8] = ["s1.1", "s2.1", "s3.1", "s2.2", "s3.2", "s2.3", "s3.3", "s4.3"];
@@ -34,7 +46,7 @@ const STEPS: [&str; 8] = ["s1.1", "s2.1", "s3.1", "s2.2", "s3.2", "s2.3", "s3.3"
 const AGENT: &str = r#": MARK; input=$(cat); iteration=${input#*'"iteration":'}; iteration=${iteration%%[!0-9]*}
 key=$CROSSPOINT_WORK.$iteration; content="$key $CROSSPOINT_JOB_ID"
 [ ! -e "pair/$key.a" ] || echo "again $key" >> "$LEDGER"
-echo "begin $content" >> "$LEDGER"; sleep 0.02
+echo "begin $$ $content" >> "$LEDGER"; sleep 0.02
 left=create; [ ! -e left ] || left=update
 advice=proceed; [ "$key" != s3.1 ] && [ "$key" != s3.2 ] || advice=retry
 file() { printf '{"path":"%s","operation":"%s","content":"%s"}' "$1" "$2" "$content"; }
@@ -50,46 +62,80 @@ fn stages() -> String {
     format!("name = \"killed\"\n{}", ["s1", "s2", "s3", "s4"].map(stage).concat())
 }
 
-/// The agent, with a word by which it is found among the processes.
+/// The agent, with a word by which its process is known.
 fn agent(mark: &str, ledger: &Path, keys: &str) -> String {
     let argv = json!(["sh", "-c", AGENT.replace("MARK", mark)]);
     let env = json!(ledger);
     format!("[[agent]]\nname = \"worker\"\nexec = {argv}\nenv = {{ LEDGER = {env} }}\n{keys}\n")
 }
 
-/// Programs of agents that have this mark. A supervisor may have it too for a moment, but is no shell.
-fn agents_of(mark: &str) -> Vec<u32> {
-    let is_it = |pid: &u32| {
-        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        words.starts_with(b"sh\0") && String::from_utf8_lossy(&words).contains(mark)
-    };
-    pids().into_iter().filter(is_it).collect()
+/// The processes of the agents that have begun, in order. A line that is not whole yet is left out.
+fn begun(ledger: &Path) -> Vec<i32> {
+    let text = fs::read_to_string(ledger).unwrap_or_default();
+    let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
+    let begins = whole.lines().filter_map(|line| line.strip_prefix("begin ")?.split(' ').next()?.parse().ok());
+    begins.collect()
 }
 
-fn kill(pid: u32) -> bool {
-    Pid::from_raw(pid.cast_signed()).is_some_and(|pid| kill_process(pid, Signal::KILL).is_ok())
+/// Kills the agent of this process after a moment, if it is still there.
+fn kill_agent(pid: i32, mark: &str, dice: &mut Dice) {
+    // Once it is open, a number that was given to another process meanwhile does no harm.
+    let Some(agent) = Pid::from_raw(pid).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return };
+    let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    if String::from_utf8_lossy(&words).contains(mark) {
+        some_moment(dice, JITTER);
+        let _ = pidfd_send_signal(agent, Signal::KILL);
+    }
 }
 
 /// This does not wait for anything: it makes a moment random.
-fn some_moment(dice: &mut Dice, micros_max: u64) {
-    thread::sleep(Duration::from_micros(dice.below(micros_max)));
+fn some_moment(dice: &mut Dice, longest: Duration) {
+    let micros = u64::try_from(longest.as_micros()).expect("it is small");
+    thread::sleep(Duration::from_micros(dice.below(micros)));
 }
 
-/// Kills an agent within a moment, if there is one.
-fn kill_an_agent(mark: &str, dice: &mut Dice) -> bool {
-    let until = Instant::now() + Duration::from_millis(400);
-    while Instant::now() < until {
-        let found = agents_of(mark);
-        if let Some(pid) = found.first() {
-            some_moment(dice, 20_000);
-            return kill(*pid);
+/// A number below `end`.
+fn below(dice: &mut Dice, end: usize) -> usize {
+    usize::try_from(dice.below(end as u64)).expect("it is small")
+}
+
+/// Number of kills of one test.
+fn kills() -> usize {
+    let kills = std::env::var("CROSSPOINT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS);
+    kills.div_ceil(2)
+}
+
+/// Whether all files of the last step are there. A run without them is not over.
+fn is_written(repo: &Path) -> bool {
+    let last = STEPS[STEPS.len() - 1];
+    ["a", "b"].iter().all(|end| repo.join(format!("pair/{last}.{end}")).exists())
+}
+
+/// Kills that hit something.
+#[derive(Clone, Copy, Debug, Default)]
+struct Hits {
+    drivers: usize,
+    agents: usize,
+}
+
+impl Hits {
+    fn sum(self) -> usize {
+        self.drivers + self.agents
+    }
+}
+
+/// Plays rounds until there were enough kills. Every round has some, or else the kills hit nothing.
+fn enough_kills(mut round: impl FnMut(usize, &mut Dice) -> Hits) {
+    let mut dice = Dice(seed());
+    let mut all = Hits::default();
+    for number in 0..kills() {
+        let hits = round(number, &mut dice);
+        all = Hits { drivers: all.drivers + hits.drivers, agents: all.agents + hits.agents };
+        if all.sum() >= kills() {
+            break;
         }
     }
-    false
-}
-
-fn kills() -> u64 {
-    std::env::var("CROSSPOINT_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(KILLS)
+    assert!(all.sum() >= kills() && all.drivers > 0 && all.agents > 0, "of {} kills: {all:?}", kills());
 }
 
 /// Checks one repository and the jobs of its run, when the run is completed.
@@ -132,26 +178,32 @@ fn text(value: &Value) -> String {
 struct Round {
     place: Place,
     mark: String,
-    drivers: usize,
-    agents: usize,
-    answers: usize,
+    /// The run, once it was accepted.
+    id: Option<String>,
+    hits: Hits,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Victim {
+    Driver,
+    Agent,
 }
 
 impl Round {
-    fn new(number: u64) -> Round {
+    fn new(number: usize) -> Round {
         let place = Place::new();
         let mark = format!("round-{number}-of-{}", std::process::id());
         let agent = agent(&mark, &place.file("ledger"), "");
         place.write("killed.toml", &format!("{}{agent}", stages()));
-        Round { place, mark, drivers: 0, agents: 0, answers: 0 }
+        Round { place, mark, id: None, hits: Hits::default() }
     }
 
     /// The id of the run, if it was accepted.
-    fn id(&self) -> Option<String> {
+    fn accepted(&self) -> Option<String> {
         let listed = self.place.crosspoint(&["workflow", "list", "--json"]);
         if listed.code != 0 {
             // There is no store yet.
-            assert!(!self.place.file(".crosspoint/jobs.db").exists(), "{listed:?}");
+            assert!(!self.store_exists(), "{listed:?}");
             return None;
         }
         assert!(listed.stdout.lines().count() <= 1, "it is one run: {listed:?}");
@@ -159,23 +211,48 @@ impl Round {
         Some(text(&run["id"]))
     }
 
+    fn store_exists(&self) -> bool {
+        self.place.file(".crosspoint/jobs.db").exists()
+    }
+
     fn begin(&self) -> Child {
-        let mut command = match self.id() {
-            Some(id) => self.place.command(&["workflow", "resume", &id]),
+        let mut command = match &self.id {
+            Some(id) => self.place.command(&["workflow", "resume", id]),
             None => self.place.command(&["workflow", "run", "killed.toml", "--root", "repo"]),
         };
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
     }
 
-    fn kill(&mut self, driver: &Child, dice: &mut Dice) {
-        if self.drivers < DRIVER_KILLS && (self.agents == AGENT_KILLS || dice.below(2) == 0) {
-            some_moment(dice, 1_500_000);
-            if kill(driver.id()) {
-                self.drivers += 1;
+    /// Which of them is killed next, until there were enough kills of both.
+    fn victim(&self, dice: &mut Dice) -> Option<Victim> {
+        match (self.hits.drivers < DRIVER_KILLS, self.hits.agents < AGENT_KILLS) {
+            (true, true) => Some([Victim::Driver, Victim::Agent][below(dice, 2)]),
+            (true, false) => Some(Victim::Driver),
+            (false, true) => Some(Victim::Agent),
+            (false, false) => None,
+        }
+    }
+
+    /// Kills the driver or its agent when the agents have begun some more stages, unless the driver has ended before.
+    fn kill(&self, driver: &mut Child, victim: Victim, dice: &mut Dice) {
+        let ledger = self.place.file("ledger");
+        // A driver may also be killed before it begins a stage. There are enough stages for the most of all kills.
+        let more = below(dice, 2) + usize::from(victim == Victim::Agent);
+        let wanted = begun(&ledger).len() + more;
+        let begun = until("stages begin", || {
+            if driver.try_wait().expect("it can be asked").is_some() {
+                return Some(None);
             }
-        } else if self.agents < AGENT_KILLS {
-            some_moment(dice, 500_000);
-            self.agents += usize::from(kill_an_agent(&self.mark, dice));
+            let begun = begun(&ledger);
+            (begun.len() >= wanted && self.store_exists()).then_some(Some(begun))
+        });
+        let Some(begun) = begun else { return };
+        match victim {
+            Victim::Driver => {
+                some_moment(dice, if more == 0 { START_JITTER } else { JITTER });
+                driver.kill().expect("it can be killed");
+            }
+            Victim::Agent => kill_agent(begun[begun.len() - 1], &self.mark, dice),
         }
     }
 
@@ -183,15 +260,21 @@ impl Round {
         let until = Instant::now() + PATIENCE;
         loop {
             let mut driver = self.begin();
-            self.kill(&driver, dice);
-            // A killed process is a zombie until it is waited for.
-            let _ = driver.try_wait();
+            let victim = self.victim(dice);
+            if let Some(victim) = victim {
+                self.kill(&mut driver, victim, dice);
+            }
             let ran: Ran = driver.wait_with_output().expect("it ends").into();
-            match ran.code {
-                0 => return,
-                -9 => {}
-                3 => self.answer(&ran),
-                _ => panic!("{ran:?}"),
+            let is_over = is_written(&self.place.repo());
+            if self.id.is_none() {
+                self.id = self.accepted();
+            }
+            match (ran.code, victim) {
+                (0, _) => return,
+                // A driver that had accepted no run yet, or had done all of it, was killed in vain.
+                (-9, Some(Victim::Driver)) => self.hits.drivers += usize::from(self.id.is_some() && !is_over),
+                (3, Some(Victim::Agent)) => self.answer(&ran),
+                _ => panic!("{victim:?}: {ran:?}"),
             }
             assert!(Instant::now() < until, "{ran:?}");
         }
@@ -199,14 +282,15 @@ impl Round {
 
     /// A run waits only where an agent was killed.
     fn answer(&mut self, ran: &Ran) {
-        assert!(ran.stderr.contains("agent_failed") && self.answers < self.agents, "{ran:?}");
-        let id = self.id().expect("there is a run");
-        let answered = self.place.crosspoint(&["jobs", "answer", &id, "--text", "go on"]);
+        assert!(ran.stderr.contains("agent_failed") && ran.stderr.contains(KILLED), "{ran:?}");
+        let id = self.id.as_deref().expect("there is a run");
+        let answered = self.place.crosspoint(&["jobs", "answer", id, "--text", "go on"]);
         assert_eq!(answered.code, 0, "{answered:?}");
-        self.answers += 1;
+        self.hits.agents += 1;
     }
 
     fn check(&self) {
+        assert_eq!(self.accepted(), self.id, "it is one run");
         let listed = self.place.crosspoint(&["jobs", "list", "--json", "--limit", "500"]);
         let jobs: Vec<Value> = listed.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         is_whole(&self.place.repo(), &self.place.file("ledger"), &jobs);
@@ -215,15 +299,12 @@ impl Round {
 
 #[test]
 fn no_kill_of_a_command_or_its_agents_repeats_or_halves_a_stage() {
-    let mut dice = Dice(seed());
-    let (mut killed, mut number) = (0, 0);
-    while killed < kills() / 2 {
-        number += 1;
+    enough_kills(|number, dice| {
         let mut round = Round::new(number);
-        round.go(&mut dice);
+        round.go(dice);
         round.check();
-        killed += (round.drivers + round.agents) as u64;
-    }
+        round.hits
+    });
 }
 
 const RUNS: usize = 3;
@@ -233,10 +314,13 @@ struct Runs {
     places: Vec<Place>,
     marks: Vec<String>,
     ids: Vec<String>,
+    /// Kills of agents that were tried. Not each hits one.
+    tried: usize,
+    hits: Hits,
 }
 
 impl Runs {
-    fn begin(number: u64) -> (Server, Runs) {
+    fn begin(number: usize) -> (Server, Runs) {
         let places: Vec<Place> = (0..RUNS).map(|_| Place::new()).collect();
         let marks: Vec<String> =
             (0..RUNS).map(|run| format!("round-{number}-run-{run}-of-{}", std::process::id())).collect();
@@ -253,18 +337,31 @@ impl Runs {
             server.run_workflow(&definition, &places[run].repo())
         };
         let ids = (0..RUNS).map(begin).collect();
-        (server, Runs { places, marks, ids })
+        (server, Runs { places, marks, ids, tried: 0, hits: Hits::default() })
     }
 
     /// Answers runs that wait because an agent was killed, and returns whether all are completed.
-    fn are_done(&self, server: &Server) -> bool {
+    fn are_done(&mut self, server: &Server) -> bool {
         let mut done = 0;
         for id in &self.ids {
             let run = server.job(id);
             match run["state"].as_str().expect("a text") {
                 "waiting" => {
-                    assert!(text(&run["question"]["prompt"]).contains("agent_failed"), "{run}");
+                    let asked = text(&run["question"]["prompt"]);
+                    assert!(asked.contains("agent_failed") && asked.contains(KILLED), "{run}");
                     server.answer_run(id, &json!("go on"));
+                    self.hits.agents += 1;
+                    let ledgers =
+                        self.places.iter().map(|place| fs::read_to_string(place.file("ledger")).unwrap_or_default());
+                    let (ledgers, stages) = (ledgers.collect::<Vec<_>>(), server.stages_of(id));
+                    assert!(
+                        self.hits.agents <= self.tried,
+                        "DIAG tried {} hits {:?}\nrun {run}\nledgers {ledgers:#?}\nstages {}\nlog {}",
+                        self.tried,
+                        self.hits,
+                        json!(stages),
+                        server.log()
+                    );
                 }
                 "completed" => done += 1,
                 "failed" | "cancelled" => panic!("{run}"),
@@ -273,32 +370,55 @@ impl Runs {
         }
         done == RUNS
     }
+
+    fn begun(&self, run: usize) -> Vec<i32> {
+        begun(&self.places[run].file("ledger"))
+    }
+
+    /// Waits until the agents of these runs have begun so many more stages, or all runs are completed.
+    fn begin_more(&mut self, server: &Server, runs: &[usize], more: usize) {
+        let count = |these: &Runs| runs.iter().map(|run| these.begun(*run).len()).sum::<usize>();
+        let wanted = count(self) + more;
+        until("stages begin", || (count(self) >= wanted || self.are_done(server)).then_some(()));
+    }
+
+    fn kill_agent(&mut self, server: &Server, dice: &mut Dice) {
+        let run = below(dice, RUNS);
+        self.begin_more(server, &[run], 1);
+        let begun = self.begun(run);
+        self.tried += 1;
+        kill_agent(begun[begun.len() - 1], &self.marks[run], dice);
+    }
+
+    fn kill_server(&mut self, server: &mut Server, dice: &mut Dice) {
+        // After a restart no further stage means the moment at which runs are taken up.
+        self.begin_more(server, &[0, 1, 2], below(dice, 4));
+        some_moment(dice, JITTER);
+        let was_killed = server.killed().is_some_and(|status| status.signal() == Some(9));
+        let is_over = self.places.iter().all(|place| is_written(&place.repo()));
+        self.hits.drivers += usize::from(was_killed && !is_over);
+        server.restart();
+    }
 }
 
 #[test]
 fn no_kill_of_a_server_or_its_agents_repeats_or_halves_a_stage() {
-    let mut dice = Dice(seed());
-    let (mut killed, mut number) = (0, 0);
-    while killed < kills() / 2 {
-        number += 1;
-        let (mut server, runs) = Runs::begin(number);
-        for _ in 0..DRIVER_KILLS + AGENT_KILLS {
-            if dice.below(2) == 0 {
-                let run = usize::try_from(dice.below(RUNS as u64)).expect("it is small");
-                killed += u64::from(kill_an_agent(&runs.marks[run], &mut dice));
+    enough_kills(|number, dice| {
+        let (mut server, mut runs) = Runs::begin(number);
+        let (mut servers, mut agents) = (DRIVER_KILLS, AGENT_KILLS);
+        while servers + agents > 0 {
+            if below(dice, servers + agents) < servers {
+                runs.kill_server(&mut server, dice);
+                servers -= 1;
+            } else {
+                runs.kill_agent(&server, dice);
+                agents -= 1;
             }
-            runs.are_done(&server);
         }
-        for _ in 0..DRIVER_KILLS {
-            some_moment(&mut dice, 700_000);
-            server.kill();
-            server.restart();
-            killed += 1;
-            runs.are_done(&server);
-        }
-        crate::support::server::until("all runs are completed", || runs.are_done(&server).then_some(()));
+        until("all runs are completed", || runs.are_done(&server).then_some(()));
         for (place, id) in runs.places.iter().zip(&runs.ids) {
             is_whole(&place.repo(), &place.file("ledger"), &server.stages_of(id));
         }
-    }
+        runs.hits
+    });
 }

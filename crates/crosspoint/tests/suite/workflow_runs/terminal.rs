@@ -1,26 +1,44 @@
 //! A run at a terminal: a real one, made by a program for that.
 
 use std::io::{Read, Write};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::support::server::until;
 use crate::support::workflow_place::{Place, noted, said, stage, workflow};
 
 /// Starts the run of `w.toml` at a terminal.
 fn at_terminal(place: &Place) -> Child {
     let program = assert_cmd::cargo::cargo_bin!("crosspoint");
-    let line = format!("stty cols 120; '{}' workflow run w.toml --root repo", program.display());
+    // The shell is replaced, so that the exit code and the signals are those of the program.
+    let line = format!("stty cols 120; exec '{}' workflow run w.toml --root repo", program.display());
     let mut script = Command::new("script");
     script.args(["-qec", &line, "/dev/null"]).current_dir(place.path()).env("TERM", "xterm");
     script.env_remove("CROSSPOINT_SERVER").env_remove("HOME").env_remove("XDG_RUNTIME_DIR");
     script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts")
 }
 
-/// Runs a workflow of one stage at a terminal at which this is typed. Returns the exit code and what the terminal got.
-fn typed(place: &Place, typed: &str) -> (i32, String) {
+/// Reads what the terminal shows up to these words.
+fn shown_up_to(screen: &mut ChildStdout, words: &str) -> String {
+    let (mut shown, mut bytes) = (String::new(), [0; 4096]);
+    while !shown.contains(words) {
+        let count = screen.read(&mut bytes).expect("it can be read");
+        assert!(count > 0, "it ended: {shown}");
+        shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
+    }
+    shown
+}
+
+/// Writes a workflow of one stage that asks.
+fn asking(place: &Place) {
     place.replies("judge", &[noted("Which colour?", "escalate", &["two fit"]), said("Fine.", "proceed")]);
     place.write("w.toml", &workflow(&[stage("judge", "judge", ""), place.own("judge", "")]));
+}
+
+/// Runs a workflow of one stage at a terminal at which this is typed. Returns the exit code and what the terminal got.
+fn typed(place: &Place, typed: &str) -> (i32, String) {
+    asking(place);
     let mut script = at_terminal(place);
     let mut keys = script.stdin.take().expect("a pipe");
     // A terminal keeps what is typed until it is read.
@@ -68,12 +86,7 @@ fn the_stages_are_a_tree_that_moves_with_the_run() {
     place.write("w.toml", &workflow(&[stages.concat(), place.own("first", ""), place.own_script("second", held, "")]));
     let mut script = at_terminal(&place);
     let mut screen = script.stdout.take().expect("a pipe");
-    let (mut shown, mut bytes) = (String::new(), [0; 4096]);
-    while !shown.contains("|- hold    #1") {
-        let count = screen.read(&mut bytes).expect("it can be read");
-        assert!(count > 0, "it ended: {shown}");
-        shown.push_str(&String::from_utf8_lossy(&bytes[..count]));
-    }
+    let mut shown = shown_up_to(&mut screen, "|- hold    #1");
     for drawn in ["specify, iteration 1", "|- begin   #1 ", "proceed   2 notes", "runs", "`- finish"] {
         assert!(shown.contains(drawn), "{drawn:?} is not in {shown}");
     }
@@ -83,4 +96,27 @@ fn the_stages_are_a_tree_that_moves_with_the_run() {
     // The tree is taken back at the end: its four lines are cleared, and nothing is drawn any more. The steps stay.
     let after = shown.rsplit_once("`- finish").expect("it was drawn").1;
     assert_eq!(after.matches("\u{1b}[2K").count(), 4, "{after:?}");
+}
+
+/// The command ends although nobody ends the line that it reads. The run is kept.
+#[test]
+fn an_interrupt_at_the_question_ends_the_command_without_a_line() {
+    let place = Place::new();
+    asking(&place);
+    let mut script = at_terminal(&place);
+    // Open until the end: the terminal would take its end for the end of the line.
+    let mut keys = script.stdin.take().expect("a pipe");
+    let mut screen = script.stdout.take().expect("a pipe");
+    shown_up_to(&mut screen, "ends the run\r\n> ");
+    // Ctrl-C.
+    keys.write_all(b"\x03").expect("it reads");
+    let status = until("the command ends", || script.try_wait().expect("it can be asked"));
+    drop(keys);
+    let mut said = String::new();
+    screen.read_to_string(&mut said).expect("it can be read");
+    assert_eq!(status.code(), Some(130), "{said}");
+    assert!(said.contains("crosspoint workflow resume"), "{said}");
+    let listed = place.crosspoint(&["workflow", "list", "--json"]);
+    let run: Value = serde_json::from_str(&listed.stdout).unwrap_or_else(|error| panic!("{error}: {listed:?}"));
+    assert_eq!(run["state"], "waiting", "{run}");
 }
