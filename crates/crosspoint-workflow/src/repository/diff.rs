@@ -215,13 +215,13 @@ mod tests {
     use super::super::{Change, Operation, Repository, Rules};
     use super::*;
 
-    /// A repository whose files `a` to `c` were updated in one of their four lines, and the record of that.
+    /// A repository whose files `a` to `c` were updated in two of their five lines, and the record of that.
     fn updated(name: &str) -> PathBuf {
         let scratch = std::env::temp_dir().join(format!("crosspoint-diff-{name}-{}", std::process::id()));
         std::fs::create_dir_all(scratch.join("root")).expect("it can be made");
         let update = |path: &str| {
-            std::fs::write(scratch.join("root").join(path), "1\n2\n3\n4\n").expect("it can be written");
-            Change { path: path.to_owned(), operation: Operation::Update, content: "1\nTWO\nTHREE\n4\n".into() }
+            std::fs::write(scratch.join("root").join(path), "1\n2\n3\n4\n5\n").expect("it can be written");
+            Change { path: path.to_owned(), operation: Operation::Update, content: "1\nTWO\n3\nFOUR\n5\n".into() }
         };
         let changes = ["a", "b", "c"].map(update);
         let repository = Repository::open(&scratch.join("root")).expect("it is there");
@@ -243,8 +243,8 @@ mod tests {
     #[test]
     fn the_bytes_that_are_compared_have_one_bound_for_all_files() {
         let scratch = updated("bytes");
-        // Each file has 8 bytes before and 14 after.
-        let bounds = Bounds { room: 1 << 20, compared_bytes: 22 + 21, deadline: later() };
+        // Each file has 10 bytes before and 15 after.
+        let bounds = Bounds { room: 1 << 20, compared_bytes: 25 + 24, deadline: later() };
         let (text, summary) = shown(&scratch, bounds);
         assert_eq!(summary, Summary { files: 3, lines_added: 2, lines_removed: 2, not_shown: 2 });
         assert!(text.ends_with("# not shown: c (beyond the bytes that are compared)\n"), "{text}");
@@ -272,6 +272,7 @@ mod tests {
             "{text}"
         );
         assert_eq!(text.matches("# not compared to the end").count(), 3, "{text}");
-        assert!(text.contains("-2\n-3\n+TWO\n+THREE\n"), "{text}");
+        // The line 3 is in both, and is found only by a search.
+        assert_eq!(text.matches("-2\n-3\n-4\n+TWO\n+3\n+FOUR\n").count(), 3, "{text}");
     }
 }

@@ -29,8 +29,9 @@ pub const REFUSED_MAX: usize = 100;
 /// Length of a path that is shown, in characters: one line of a terminal or a log.
 pub const SHOWN_PATH_CHARACTERS_MAX: usize = 120;
 
-/// Longest wait for another apply to the same root, or for another program that holds the root's lock. The largest
-/// output is applied in less.
+/// Longest wait for another apply to the same root, or for another program that holds the root's lock. Ten thousand
+/// files are applied in a few seconds. A larger output on a slow disk may take longer than this; an apply that waits
+/// for it ends with a fault, has written nothing, and may be tried again.
 pub const LOCK_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Number of files or directories that are synced one by one. Beyond it one sync of the whole file system is faster.
