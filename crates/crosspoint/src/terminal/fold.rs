@@ -1,6 +1,6 @@
 //! Long sentences for people: broken at spaces, so that a narrow terminal does not break them within a word.
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 
 use unicode_width::UnicodeWidthStr;
 
@@ -14,6 +14,17 @@ pub(crate) fn for_stderr(text: &str, indent: usize) -> String {
         Some(width) => fold(text, indent, width),
         None => text.to_owned(),
     }
+}
+
+/// Prints a remark on stderr. If it is broken into lines, those after the first begin with `indent` spaces.
+pub(crate) fn say(text: &str, indent: usize) {
+    let _ = writeln!(anstream::stderr().lock(), "{}", for_stderr(text, indent));
+}
+
+/// Prints what stands before the place where a person types.
+pub(crate) fn prompt(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
 }
 
 /// Breaks each line into lines of this width. A word that is longer stays whole.

@@ -382,18 +382,7 @@ pub(crate) fn panicked(location: Option<&Location<'_>>) {
 
 /// Prints a remark on stderr, beside the data on stdout.
 pub(crate) fn note(text: &str) {
-    note_indented(text, 0);
-}
-
-/// The same. If the remark is broken into lines, those after the first begin with so many spaces.
-pub(crate) fn note_indented(text: &str, indent: usize) {
-    let _ = writeln!(anstream::stderr().lock(), "{}", fold::for_stderr(text, indent));
-}
-
-/// Prints what stands before the place where a person types.
-pub(crate) fn prompt(text: &str) {
-    let mut stderr = anstream::stderr().lock();
-    let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
+    fold::say(text, 0);
 }
 
 /// Prints an error on stderr. A failed write is ignored, because it cannot be reported anywhere.

@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::sync::mpsc;
 
-use crate::terminal::render;
+use crate::terminal::{fold, render};
 
 /// What the person wants.
 pub(super) enum Choice {
@@ -40,13 +40,13 @@ impl Typed {
         for (at, line) in prompt.lines().enumerate() {
             let line = render::visible(line);
             match at {
-                0 => render::note_indented(&format!("{bold}? {line}{bold:#}"), INDENT),
-                _ => render::note_indented(&format!("  {line}"), INDENT + 2),
+                0 => fold::say(&format!("{bold}? {line}{bold:#}"), INDENT),
+                _ => fold::say(&format!("  {line}"), INDENT + 2),
             }
         }
         let choices = format!("  an answer goes on; an empty line leaves it for later; {CANCEL} ends the run");
-        render::note_indented(&choices, INDENT);
-        render::prompt("> ");
+        fold::say(&choices, INDENT);
+        fold::prompt("> ");
         // Reading begins with the first question, so that a run that asks nothing leaves the terminal alone.
         self.0.get_or_insert_with(read_lines);
     }

@@ -12,7 +12,7 @@ use super::steps::Clock;
 use super::tree::Tree;
 use crate::client::Event;
 use crate::command::jobs::event_line;
-use crate::terminal::render;
+use crate::terminal::{fold, render};
 
 /// Interval at which the time of the stage under way is updated.
 const TICK: Duration = Duration::from_millis(100);
@@ -91,8 +91,8 @@ impl Shown {
 
     pub(super) fn note(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| render::note_indented(line, INDENT)),
-            None => render::note_indented(line, INDENT),
+            Some(bar) => bar.suspend(|| fold::say(line, INDENT)),
+            None => fold::say(line, INDENT),
         }
     }
 
