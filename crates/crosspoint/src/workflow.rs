@@ -25,7 +25,7 @@ pub(crate) use order::Order;
 pub(crate) use places::{Places, Roots};
 pub(crate) use runner::agent;
 pub(crate) use runs::Runs;
-pub(crate) use sweep::sweep;
+pub(crate) use sweep::{settle, sweep};
 
 /// The work of a run. No agent can be configured for it.
 pub(crate) use crosspoint_workflow::definition::RUN_ACTION as WORK;

@@ -98,6 +98,9 @@ pub(super) async fn cancel_job(State(app): State<App>, who: Who, Id(id): Id) -> 
     app.job_for(&who, id).await?;
     let job =
         app.engine().acting(who.on_record()).cancel(id).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    if *job.request.work == *crate::workflow::WORK {
+        crate::workflow::settle(app.places(), id.uuid()).await;
+    }
     // Also where there was nothing left to cancel, all of the job is shown.
     app.record_reading(&who, id, "job").await?;
     app.shown(&who, job).await

@@ -14,7 +14,7 @@ use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::event::Violation;
 use crosspoint_engine::job::{Job, Origin};
 use crosspoint_engine::runtime::{Judge, Judgement};
-use crosspoint_workflow::repository::{NotApplied, Repository};
+use crosspoint_workflow::repository::NotApplied;
 
 use super::artifacts;
 use super::runs::{Runs, Workplace};
@@ -82,9 +82,7 @@ fn look(
     stage: &str,
     changes: &[crosspoint_workflow::repository::Change],
 ) -> Option<(&'static Clause, String)> {
-    // A repository that cannot be opened now is reported when it is written to.
-    let repository = Repository::open(&place.root).ok()?;
-    match repository.check(changes, &place.rules(stage)) {
+    match place.repository.check(changes, &place.rules(stage)) {
         Ok(()) | Err(NotApplied::Fault(_)) => None,
         Err(refused @ NotApplied::Refused(_)) => {
             let message = format!("The artifacts cannot be written: {refused}.");

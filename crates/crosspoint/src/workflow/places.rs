@@ -44,6 +44,8 @@ pub(crate) struct Places {
 pub(crate) enum NotAllowed {
     /// It is not there, or is no directory.
     Missing(PathBuf),
+    /// It is the data directory of the server, or in it.
+    Ours,
     /// A relative path means another directory to the server than to its caller.
     Relative,
     /// It is not below any of these.
@@ -74,6 +76,10 @@ impl Places {
         let Ok(found) = root.canonicalize() else { return Err(NotAllowed::Missing(root.to_owned())) };
         if !found.is_dir() {
             return Err(NotAllowed::Missing(root.to_owned()));
+        }
+        let data = self.records.parent().and_then(|data| data.canonicalize().ok());
+        if data.is_some_and(|data| found.starts_with(data)) {
+            return Err(NotAllowed::Ours);
         }
         let allowed = match &self.roots {
             Roots::Anywhere => return Ok(found),
@@ -126,6 +132,7 @@ impl fmt::Display for NotAllowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NotAllowed::Missing(root) => write!(f, "{} is no directory of the server's machine", root.display()),
+            NotAllowed::Ours => f.write_str("the root is in the data directory of Crosspoint"),
             NotAllowed::Relative => f.write_str("the root is a relative path"),
             NotAllowed::Outside(_) => f.write_str("the server does not allow workflows in this root"),
         }
@@ -136,7 +143,7 @@ impl NotAllowed {
     /// Returns what to do about it.
     pub(crate) fn hint(&self) -> String {
         match self {
-            NotAllowed::Missing(_) => "name a directory that is there, with --root".to_owned(),
+            NotAllowed::Missing(_) | NotAllowed::Ours => "name a directory that is there, with --root".to_owned(),
             NotAllowed::Relative => "write it from / on".to_owned(),
             NotAllowed::Outside(allowed) => {
                 let allowed: Vec<String> = allowed.iter().map(|root| root.display().to_string()).collect();

@@ -5,6 +5,7 @@
 //! files that were written are not written again, so neither is done twice.
 
 use std::future::Future;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use crosspoint_contracts::reply::{Failed, Question, Success};
 use crosspoint_engine::core::{INTERNAL, Spec};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
-use crosspoint_workflow::repository::{self, CopyLimits};
+use crosspoint_workflow::repository::{self, CopyLimits, Repository};
 use crosspoint_workflow::run::{Decided, Happened, Next, Run, StageRun, is_readable};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -199,7 +200,8 @@ impl Runner {
         let git_stages = allowed.map(|stage| stage.id.clone()).collect();
         if !settled.dry_run {
             let protected = self.places.protected().to_vec();
-            return Ok(Workplace { root: settled.root.clone(), protected, git_stages });
+            let root = settled.root.clone();
+            return Ok(Workplace { repository: opened(attempt, &root).await?, root, protected, git_stages });
         }
         let id = attempt.job().id().uuid();
         let (root, copy, record) = (settled.root.clone(), self.places.copy(id), self.places.record(id));
@@ -211,7 +213,7 @@ impl Runner {
         // What the run may not touch, it may not touch in the copy either: the diff would not be that of a real run.
         let inside = self.places.protected().iter().filter_map(|path| path.strip_prefix(&settled.root).ok());
         let protected = inside.map(|path| work.join(path)).collect();
-        Ok(Workplace { root: work, protected, git_stages })
+        Ok(Workplace { repository: opened(attempt, &work).await?, root: work, protected, git_stages })
     }
 
     /// Finishes or takes back files that a crash left half written, before anything else is done in the repository.
@@ -264,6 +266,19 @@ impl Runner {
         };
         let job = stage::ended(attempt, &watch).await?;
         stage::outcome(attempt, place, record, next, job).await
+    }
+}
+
+/// Opens the repository of a run, as soon as that is possible.
+async fn opened(attempt: &Attempt, root: &std::path::Path) -> Result<Repository, Parting> {
+    let mut hold = Hold::default();
+    loop {
+        let root = root.to_owned();
+        match tokio::task::spawn_blocking(move || Repository::open(&root)).await {
+            Ok(Ok(repository)) => return Ok(repository),
+            Ok(Err(fault)) => hold.wait(attempt, &format!("{fault}. {}", fault.hint())).await?,
+            Err(_) => return Err(Parting::Leaving),
+        }
     }
 }
 
@@ -354,7 +369,8 @@ fn copied(
         return Ok(());
     }
     repository::remove(copy).map_err(|fault| fault.to_string())?;
-    std::fs::create_dir_all(record).map_err(|error| format!("{}: {error}", record.display()))?;
+    let mut private = std::fs::DirBuilder::new();
+    private.recursive(true).mode(0o700).create(record).map_err(|error| format!("{}: {error}", record.display()))?;
     repository::copy(root, copy, skip, COPY_LIMITS).map_err(|fault| fault.to_string())?;
     std::fs::write(&done, b"").map_err(|error| format!("{}: {error}", done.display()))
 }

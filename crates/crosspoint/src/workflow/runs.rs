@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crosspoint_workflow::repository::Rules;
+use crosspoint_workflow::repository::{Repository, Rules};
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -16,6 +16,8 @@ pub(crate) struct Runs(watch::Sender<BTreeMap<Uuid, Arc<Workplace>>>);
 pub(crate) struct Workplace {
     /// The repository, or its copy.
     pub(crate) root: PathBuf,
+    /// The same, opened once: a directory or a link that is put at its path later is another, and is not written to.
+    pub(super) repository: Repository,
     /// What no artifact may touch.
     pub(crate) protected: Vec<PathBuf>,
     /// The stages whose artifacts may be written under `.git`.

@@ -16,7 +16,7 @@ use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Unaccepted, Watch};
 use crosspoint_engine::store::Found;
 use crosspoint_exchange::admission::{self, Caller, Headers};
-use crosspoint_workflow::repository::{self, Applied, ClashReason, Fault, FileChange, NotApplied, Repository};
+use crosspoint_workflow::repository::{self, Applied, ClashReason, Fault, FileChange, NotApplied};
 use crosspoint_workflow::run::{Change, Clash, Clashed, Happened, StageRun, Written};
 
 use super::held::Hold;
@@ -232,7 +232,7 @@ async fn apply(
     let is_wanted = wanted.clone();
     let mut applying = tokio::task::spawn_blocking(move || {
         let is_wanted = || is_wanted.load(Ordering::Relaxed);
-        Repository::open(&place.root)?.apply_while(&record, step, &changes, &rules, &is_wanted)
+        place.repository.apply_while(&record, step, &changes, &rules, &is_wanted)
     });
     let applied = tokio::select! {
         applied = &mut applying => applied,
@@ -255,6 +255,10 @@ async fn not_applied(attempt: &Attempt, job: &Job, why: NotApplied) -> Broken {
             attempt.engine().record(job.id(), violation).await;
             let clause = Some(first.clause.id.to_owned());
             Broken { clause, ..Broken::of(Failure::BrokenContract, format!("{why}; nothing was written")) }
+        }
+        // A step of before cannot be settled: it is not known how much of it is there.
+        NotApplied::Fault(fault @ (Fault::Record { .. } | Fault::AnotherRoot { .. } | Fault::AnotherStep { .. })) => {
+            Broken::of(Failure::Internal, format!("{fault}; nothing more was written. {}", fault.hint()))
         }
         NotApplied::Fault(fault) => {
             Broken::of(Failure::Internal, format!("{fault}; nothing was written. {}", fault.hint()))

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crosspoint_engine::runtime::Engine;
 use crosspoint_workflow::repository;
+use uuid::Uuid;
 
 use super::places::Places;
 
@@ -17,6 +18,14 @@ pub(crate) async fn sweep(engine: &Engine, places: &Places) {
     loop {
         sweep_once(engine, places).await;
         tokio::time::sleep(PERIOD).await;
+    }
+}
+
+/// Finishes or takes back what a run that is over has left half written: a caller that cancels a run may look at once.
+pub(crate) async fn settle(places: &Places, run: Uuid) {
+    let record = places.record(run);
+    if let Ok(Err(fault)) = tokio::task::spawn_blocking(move || repository::recover(&record)).await {
+        tracing::error!(%run, fault = fault.kind(), "files of a run are half written");
     }
 }
 

@@ -162,3 +162,44 @@ fn an_answer_that_nests_too_deep_is_refused_and_the_run_still_waits() {
     server.answer_run(&id, &json!("green"));
     assert_eq!(server.ended(&id)["outcome"]["status"], "completed");
 }
+
+/// The root is opened once: what is put in its place while the run waits is another directory.
+#[test]
+fn a_root_that_becomes_a_link_is_not_followed() {
+    let place = Place::new();
+    place.replies("judge", &[said("Which colour?", "escalate"), wrote(&[("a.md", "create", "a\n")])]);
+    let server = place.server(&[place.configured("judge", "")]);
+    let id = server.run_workflow(&workflow(&[stage("judge", "judge", "")]), &place.repo());
+    server.in_state(&id, "waiting");
+    fs::create_dir(place.file("elsewhere")).expect("it can be made");
+    fs::rename(place.repo(), place.file("real")).expect("it can be moved");
+    std::os::unix::fs::symlink(place.file("elsewhere"), place.repo()).expect("it can be linked");
+    server.answer_run(&id, &json!("green"));
+    until("it has rested", || Some(server.job(&id)).filter(|job| job["state"] != "running").map(drop));
+    assert_eq!(fs::read_dir(place.file("elsewhere")).expect("it is there").count(), 0, "{}", server.job(&id));
+}
+
+/// A run that is cancelled after its command was killed in the middle of writing leaves no half of an output.
+#[test]
+fn cancelling_settles_what_a_killed_run_left() {
+    let place = Place::new();
+    place.replies("writer", &[wrote(&[("a.md", "create", "a\n"), ("b.md", "create", "b\n")])]);
+    place.write("own.toml", &workflow(&[stage("write", "writer", ""), place.own("writer", "")]));
+    let mut command = place.command(&["workflow", "run", "own.toml", "--root", "repo"]);
+    let killed: crate::support::bridge_run::Ran =
+        command.env("CROSSPOINT_KILL_AT", "placed.0").output().expect("it starts").into();
+    let cancelled = place.crosspoint(&["workflow", "cancel", &id_of(&killed)]);
+    assert_eq!(cancelled.code, 0, "{cancelled:?}");
+    assert_eq!(place.tree(), ["a.md", "b.md"], "the output is whole when the command returns");
+}
+
+/// The agents of such a run would be started beside the database.
+#[test]
+fn the_data_directory_is_no_root() {
+    let place = Place::new();
+    let server = place.server(&[place.configured("judge", "")]);
+    let root = server.data().canonicalize().expect("it is there");
+    let refused = server.order(&json!({"definition": workflow(&[stage("judge", "judge", "")]), "root": root}));
+    assert_eq!(refused.status, 400, "{refused:?}");
+    assert!(refused.text().contains("data directory"), "{refused:?}");
+}
