@@ -78,7 +78,7 @@ crate::clause::clauses! {
     WF_5_3 = "WF-5.3" Error Operation, "rulings":
         "The artifacts of one output are applied all or none, also across a crash, whatever `success` says."
         => "Stage them, then move them into place.",
-        shown_by ["workflow_runs::files::ten_thousand_files_are_written_all_or_none", "workflow_runs::kills::no_kill_of_a_server_or_its_agents_repeats_or_halves_a_stage"];
+        shown_by ["workflow_runs::files::ten_thousand_files_are_written_all_or_none", "workflow_runs::kills::server::no_kill_of_a_server_or_its_agents_repeats_or_halves_a_stage"];
     WF_5_4 = "WF-5.4" Error Operation, "rulings":
         "A conflict writes nothing and counts as retry, with the path in `prior_context`."
         => "The agent sees the path and can choose the other operation.",
