@@ -9,17 +9,19 @@
 //!
 //! The obvious way is to start the program as a child and to kill its process group in the end. That keeps neither of
 //! the first two: a process that is itself killed kills nothing, and a daemon leaves its group. So each program is
-//! started by a supervisor of its own (`supervise`, this same binary), whose connection to its parent closes whenever
-//! the parent ends, however it ends. The supervisor is the reaper of all that descends from the program, and ends only
-//! when no descendant is left. `orphan_lock` makes a new start wait for the supervisors of the last one. If both the
-//! parent and the supervisors are killed, programs are left that nothing watches over. So before a job's program is
-//! started again, every process that carries the job's id in its environment and has no supervisor is killed.
+//! started by a supervisor (`supervise`, this same binary), whose connection to its parent closes whenever the parent
+//! ends, however it ends. The supervisor is the reaper of all that descends from the program, and ends, or takes the
+//! next program, only when no descendant is left. `orphan_lock` makes a new start wait for the supervisors of the last
+//! one. If both the parent and the supervisors are killed, programs are left that nothing watches over. So before a
+//! job's program is started again, every process that carries the job's id in its environment and has no supervisor is
+//! killed.
 //!
-//! In reading order: `find` says whether there is a program to start, and `launch` starts it, when it is its job's
-//! `job_lock`; `running` is the parent's side of a running program; `lines` cuts what it prints, `directive` reads the
-//! lines that are meant for Crosspoint, `gathered` and `short_text` keep what the outcome will hold, `fail` is what it
-//! says of a failure, `end` says how it went; `input` is its stdin; `control` is what parent and supervisor say to each
-//! other; `supervise`, `watch` and `tree` are the supervisor, and `kin` says which processes have one.
+//! In reading order: `find` says whether there is a program to start, and `launch` starts it with a supervisor,
+//! perhaps one of `spare`, when it is its job's `job_lock`; `running` is the parent's side of a running program;
+//! `lines` cuts what it prints, `directive` reads the lines that are meant for Crosspoint, `gathered` and
+//! `short_text` keep what the outcome will hold, `fail` is what it says of a failure, `end` says how it went;
+//! `input` is its stdin; `control` is what parent and supervisor say to each other; `supervise`, `watch` and `tree`
+//! are the supervisor, and `kin` says which processes have one.
 
 mod control;
 mod directive;
@@ -35,6 +37,7 @@ mod lines;
 mod orphan_lock;
 mod running;
 mod short_text;
+mod spare;
 mod supervise;
 pub(crate) mod tree;
 mod watch;

@@ -1,6 +1,6 @@
 //! What parent and supervisor say to each other, over one socket. The parent sends the order, as JSON after its length
-//! in four bytes, and later perhaps a single byte that asks for the program's end. The supervisor sends a line of JSON
-//! for each report.
+//! in four bytes, which come with the program's stdin and stdout; and later perhaps a single byte that asks for the
+//! program's end. The supervisor sends a line of JSON for each report. If it is free afterwards, it gets another order.
 
 use std::collections::BTreeMap;
 
@@ -63,6 +63,8 @@ pub(super) struct Ending {
     pub(super) over: Option<Over>,
     /// The end of what it printed to stderr.
     pub(super) stderr: String,
+    /// Whether the supervisor takes another order: the program ended by itself, and left nothing behind.
+    pub(super) free: bool,
 }
 
 /// A limit that a supervisor watches.

@@ -61,6 +61,11 @@ impl End {
         self.ending.as_ref().map_or(0, |ending| ending.left)
     }
 
+    /// Whether the supervisor takes another order.
+    pub(super) fn is_free(&self) -> bool {
+        self.ending.as_ref().is_some_and(|ending| ending.free)
+    }
+
     pub(super) fn result(&mut self, program: &Program, success: impl FnOnce() -> Success) -> Result<Success, Failed> {
         if let Some(failed) = self.failed.take() {
             return Err(failed);

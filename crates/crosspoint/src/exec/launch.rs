@@ -1,27 +1,27 @@
-//! Starts a program: starts its supervisor with this process at the other end of its three connections, and sends the
-//! order.
+//! Starts a program: gives the order to a supervisor that has this process at the other end of its three connections.
 
-use std::io;
-use std::mem::ManuallyDrop;
-use std::os::fd::OwnedFd;
+use std::io::{self, IoSlice, Write};
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::reply::Failed;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::control::Order;
 use super::job_lock::JobLock;
-use super::{Given, Program, find, supervise};
+use super::{Given, Program, find, spare, supervise};
 
 /// The supervisor's process, which is reaped so that no zombie is left of it.
 pub(super) struct Supervisor {
     child: Option<Child>,
-    /// Given back when the supervisor was reaped.
+    /// Given back when the supervisor was reaped, or says that it is free.
     turn: Option<JobLock>,
 }
 
@@ -53,7 +53,13 @@ pub(super) fn order_of(program: &Program, given: &Given) -> Result<Vec<u8>, Fail
     Ok(Body::of(&order).bytes().to_vec())
 }
 
-/// What a start gives: the supervisor, and this process's ends of its three connections.
+/// A supervisor without an order, and the connection to it.
+pub(super) struct Waiting {
+    supervisor: Supervisor,
+    control: StdUnixStream,
+}
+
+/// A supervisor that has its order, and this process's ends of its three connections.
 pub(super) struct Started<I, O, C> {
     pub(super) supervisor: Supervisor,
     pub(super) stdin: I,
@@ -61,20 +67,50 @@ pub(super) struct Started<I, O, C> {
     pub(super) control: C,
 }
 
-impl Started<OwnedFd, OwnedFd, StdUnixStream> {
-    pub(super) fn new(order: &[u8], turn: JobLock) -> io::Result<Self> {
-        let (stdin_end, stdin) = io::pipe()?;
-        let (stdout, stdout_end) = io::pipe()?;
+impl Waiting {
+    fn start() -> io::Result<Self> {
         let (control, control_end) = StdUnixStream::pair()?;
         // The file that runs, whatever has become of it on disk. The program's own environment comes with the order:
         // here it would be seen in lists of processes under the supervisor's name.
         let mut command = Command::new(Path::new("/proc/self/exe"));
         command.arg0("crosspoint").arg(supervise::COMMAND).env_clear().envs(find::inherited());
-        command.stdin(stdin_end).stdout(stdout_end).stderr(OwnedFd::from(control_end));
-        let supervisor = Supervisor { child: Some(command.spawn()?), turn: Some(turn) };
-        let length = u32::try_from(order.len()).map_err(io::Error::other)?;
-        // The socket takes it at once: an order is a few KiB.
-        io::Write::write_all(&mut &control, &[&length.to_be_bytes(), order].concat())?;
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(OwnedFd::from(control_end));
+        let supervisor = Supervisor { child: Some(command.spawn()?), turn: None };
+        Ok(Waiting { supervisor, control })
+    }
+
+    /// Sends the order, and with its length the program's ends of stdin and stdout. An error says that the supervisor
+    /// is gone, or ends without having started anything.
+    fn send(&mut self, order: &[u8], program_ends: [BorrowedFd<'_>; 2]) -> io::Result<()> {
+        let length = u32::try_from(order.len()).map_err(io::Error::other)?.to_be_bytes();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut beside = SendAncillaryBuffer::new(&mut space);
+        beside.push(SendAncillaryMessage::ScmRights(&program_ends));
+        self.control.set_nonblocking(false)?;
+        // The socket takes all of it at once: an order is a few KiB.
+        let sent = sendmsg(&self.control, &[IoSlice::new(&length)], &mut beside, SendFlags::NOSIGNAL)?;
+        self.control.write_all(&length[sent..])?;
+        self.control.write_all(order)
+    }
+}
+
+impl Started<OwnedFd, OwnedFd, StdUnixStream> {
+    /// Has a supervisor start a program: one that is free, or a new one.
+    pub(super) fn new(order: &[u8], turn: JobLock) -> io::Result<Self> {
+        let (stdin_end, stdin) = io::pipe()?;
+        let (stdout, stdout_end) = io::pipe()?;
+        let program_ends = [stdin_end.as_fd(), stdout_end.as_fd()];
+        let spare = spare::take().and_then(|mut spare| spare.send(order, program_ends).ok().map(|()| spare));
+        let mut ordered = match spare {
+            Some(spare) => spare,
+            None => {
+                let mut new = Waiting::start()?;
+                new.send(order, program_ends)?;
+                new
+            }
+        };
+        ordered.supervisor.turn = Some(turn);
+        let Waiting { supervisor, control } = ordered;
         Ok(Started { supervisor, stdin: stdin.into(), stdout: stdout.into(), control })
     }
 
@@ -92,6 +128,15 @@ impl Started<OwnedFd, OwnedFd, StdUnixStream> {
 impl Supervisor {
     pub(super) fn pid(&self) -> Option<i32> {
         self.child.as_ref().map(|child| child.id().cast_signed())
+    }
+
+    /// Keeps a supervisor that says that it is free, for another program. Its job may have another one from now on.
+    pub(super) fn keep(&mut self, control: UnixStream) {
+        drop(self.turn.take());
+        let supervisor = Supervisor { child: self.child.take(), turn: None };
+        if let Ok(control) = control.into_std() {
+            spare::keep(Waiting { supervisor, control });
+        }
     }
 }
 

@@ -50,6 +50,8 @@ pub(crate) struct Running {
     supervisor: Supervisor,
     /// `None` once the supervisor has closed it, which is when the supervisor ends.
     control: Option<UnixStream>,
+    /// Whether the supervisor was asked to end the program. It may not have read that yet.
+    asked_to_stop: bool,
     reports: BytesMut,
     /// `None` once nothing more comes.
     stdout: Option<pipe::Receiver>,
@@ -86,6 +88,7 @@ pub(crate) async fn start(program: Arc<Program>, given: Given) -> Result<Running
         job_id: given.job_id,
         supervisor: started.supervisor,
         control: Some(started.control),
+        asked_to_stop: false,
         reports: BytesMut::new(),
         stdout: Some(started.stdout),
         lines: Lines::new(),
@@ -165,7 +168,8 @@ impl Running {
         self.say_stop();
     }
 
-    fn say_stop(&self) {
+    fn say_stop(&mut self) {
+        self.asked_to_stop = true;
         // It is one byte, now and then: there is always room for it, and if not, the supervisor is as good as gone.
         let _ = self.control.as_ref().map(|control| rustix::io::write(control, &[STOP]));
     }
@@ -256,7 +260,11 @@ impl Running {
         // How the program ended is the last thing that a supervisor says. It may then wait for a process that cannot be
         // killed, which holds up no outcome.
         if closed || self.end.is_known() {
-            self.control = None;
+            let control = self.control.take();
+            // A byte that the supervisor has not read would be taken for the beginning of the next order.
+            if let Some(control) = control.filter(|_| self.end.is_free() && !closed && !self.asked_to_stop) {
+                self.supervisor.keep(control);
+            }
             self.last_words();
         }
     }

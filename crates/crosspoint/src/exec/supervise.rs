@@ -1,29 +1,31 @@
 //! `crosspoint supervise`: the process between the parent (the server or a worker) and a program.
 //!
-//! It is started with the program's stdin and stdout as its own, and with a socket to the parent as its stderr. It gets
-//! its order over that socket, starts the program, and waits: for the program's end, for the byte that asks for its
-//! end, for the connection to close, for a limit to be exceeded. In each case it kills whatever is left, reports how
-//! the program ended, and ends. It has one thread, no runtime and hardly any memory.
+//! It is started with a socket to the parent as its stderr. It gets its order and the program's stdin and stdout over
+//! that socket, starts the program, and waits: for the program's end, for the byte that asks for its end, for the
+//! connection to close, for a limit to be exceeded. In each case it kills whatever is left, reports how the program
+//! ended, and ends. Only if the program ended by itself and left nothing behind, it waits for another order. It has one
+//! thread, no runtime and hardly any memory.
 //!
 //! The supervisor reads the program's stderr: only its end is kept, and each read is a sign of life.
 
 use std::fs::File;
-use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{self, IoSliceMut, PipeReader, PipeWriter, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::process::{Command, ExitCode};
 
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Resource, Rlimit, getpid, prlimit, set_child_subreaper, setsid};
 
 use super::control::{Order, Report, Step};
 use super::watch::Watch;
-use super::{find, orphan_lock, tree};
+use super::{find, orphan_lock};
 
 /// The name of the command on the command line.
 pub(crate) const COMMAND: &str = "supervise";
@@ -53,77 +55,91 @@ fn connected() -> Option<UnixStream> {
     control.peer_addr().ok().map(|_| control)
 }
 
-fn supervise(mut control: UnixStream) -> io::Result<()> {
+fn supervise(control: UnixStream) -> io::Result<()> {
     // Leaves the terminal: its Ctrl-C is for the user who started the server, and a program must not wait for input
     // from it.
     let _ = setsid();
-    let order = read_order(&mut control)?;
+    let mut next = Some(control);
+    while let Some(control) = next {
+        let Some(ordered) = read_order(&control)? else { break };
+        next = carry_out(control, ordered)?;
+    }
+    Ok(())
+}
+
+/// An order, with the program's stdin and stdout.
+struct Ordered {
+    order: Order,
+    stdin: OwnedFd,
+    stdout: OwnedFd,
+}
+
+/// Runs one program, and returns the connection if another may follow.
+fn carry_out(control: UnixStream, ordered: Ordered) -> io::Result<Option<UnixStream>> {
     let not_started = |step: Step, error: &io::Error| {
         let errno = error.raw_os_error().unwrap_or(Errno::IO.raw_os_error());
-        say(&control, &Report::NotStarted { step, errno })
+        say(&control, &Report::NotStarted { step, errno }).map(|()| None)
     };
+    let Ordered { order, stdin, stdout } = ordered;
     let lock = match order.orphan_lock.clone().map(|path| orphan_lock::hold(&path_of(path))).transpose() {
         Ok(lock) => lock,
         Err(error) => return not_started(Step::Lock, &error),
     };
-    let prepared = match prepare(&control) {
+    let (stderr, writer) = match prepare(&control) {
         Ok(prepared) => prepared,
         Err(error) => return not_started(Step::Supervisor, &error),
     };
     // Only now: if the parent had died before this process held the lock, its successor might have the job already.
     match (&control).read(&mut [0]) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-        Ok(_) | Err(_) => return Ok(()),
+        Ok(_) | Err(_) => return Ok(None),
     }
-    let Prepared { nothing, stderr, writer } = prepared;
-    let pid = match start(&order, writer) {
+    // Starting it closes this process's ends of the pipes, so that the program and the parent each learn when the other
+    // has closed its end.
+    let pid = match start(&order, stdin, stdout, writer) {
         Ok(pid) => pid,
         Err(error) => return not_started(Step::Program, &error),
     };
-    if let Err(error) = let_go(&nothing) {
-        // The program runs, and nothing would watch over it.
-        tree::end(Duration::MAX, |_, _| {});
-        return Err(error);
-    }
-    Watch::new(control, stderr, pid, order).run();
+    let free = Watch::new(control, stderr, pid, order).run();
     drop(lock);
-    Ok(())
+    Ok(free)
 }
 
-/// What must be there before a program is started, because a failure afterwards would leave the program without a
-/// supervisor.
-struct Prepared {
-    /// `/dev/null`.
-    nothing: File,
-    stderr: PipeReader,
-    writer: PipeWriter,
-}
-
-fn prepare(control: &UnixStream) -> io::Result<Prepared> {
+/// Prepares what must be there before a program is started, because a failure afterwards would leave the program
+/// without a supervisor. Returns the two ends of its stderr.
+fn prepare(control: &UnixStream) -> io::Result<(PipeReader, PipeWriter)> {
     set_child_subreaper(Some(getpid()))?;
     control.set_nonblocking(true)?;
-    let nothing = File::options().read(true).write(true).open("/dev/null")?;
-    rustix::stdio::dup2_stderr(&nothing)?;
+    rustix::stdio::dup2_stderr(File::options().write(true).open("/dev/null")?)?;
     let (stderr, writer) = io::pipe()?;
     rustix::io::ioctl_fionbio(&stderr, true)?;
-    Ok(Prepared { nothing, stderr, writer })
+    Ok((stderr, writer))
 }
 
-/// Closes this process's ends of the pipes, so that the program and the parent each learn when the other has closed its
-/// end.
-fn let_go(nothing: &File) -> io::Result<()> {
-    rustix::stdio::dup2_stdin(nothing)?;
-    rustix::stdio::dup2_stdout(nothing)?;
-    Ok(())
-}
-
-/// Reads the order. It comes with its length, so that nothing after it is read along.
-fn read_order(control: &mut UnixStream) -> io::Result<Order> {
+/// Reads the next order. It comes with its length, so that nothing after it is read along. There is none if the parent
+/// is gone.
+fn read_order(mut control: &UnixStream) -> io::Result<Option<Ordered>> {
+    control.set_nonblocking(false)?;
     let mut length = [0; 4];
-    control.read_exact(&mut length)?;
-    let mut order = Vec::new();
-    control.take(u32::from_be_bytes(length).into()).read_to_end(&mut order)?;
-    Ok(serde_json::from_slice(&order)?)
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let read =
+        retry_on_intr(|| recvmsg(control, &mut [IoSliceMut::new(&mut length)], &mut beside, RecvFlags::CMSG_CLOEXEC))?;
+    if read.bytes == 0 {
+        return Ok(None);
+    }
+    let mut ends = Vec::new();
+    for message in beside.drain() {
+        if let RecvAncillaryMessage::ScmRights(sent) = message {
+            ends.extend(sent);
+        }
+    }
+    let mut ends = ends.into_iter();
+    let (Some(stdin), Some(stdout)) = (ends.next(), ends.next()) else { return Err(Errno::BADF.into()) };
+    control.read_exact(&mut length[read.bytes..])?;
+    let mut order = vec![0; usize::try_from(u32::from_be_bytes(length)).map_err(io::Error::other)?];
+    control.read_exact(&mut order)?;
+    Ok(Some(Ordered { order: serde_json::from_slice(&order)?, stdin, stdout }))
 }
 
 fn path_of(bytes: Vec<u8>) -> PathBuf {
@@ -131,7 +147,7 @@ fn path_of(bytes: Vec<u8>) -> PathBuf {
 }
 
 /// Starts the program; an error says that it was not started.
-fn start(order: &Order, stderr: PipeWriter) -> io::Result<Pid> {
+fn start(order: &Order, stdin: OwnedFd, stdout: OwnedFd, stderr: PipeWriter) -> io::Result<Pid> {
     let name = order.argv.first().map_or("", String::as_str);
     if let Ok((soft, hard)) = rlimit::Resource::NOFILE.get() {
         let _ = rlimit::Resource::NOFILE.set(soft.min(FILES_SOFT), hard);
@@ -139,7 +155,7 @@ fn start(order: &Order, stderr: PipeWriter) -> io::Result<Pid> {
     let mut command = Command::new(path_of(order.path.clone()));
     command.arg0(name).args(order.argv.iter().skip(1)).current_dir(path_of(order.directory.clone()));
     command.env_clear().envs(find::inherited()).envs(&order.env).process_group(0);
-    command.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(stderr);
+    command.stdin(stdin).stdout(stdout).stderr(stderr);
     let child = command.spawn()?;
     // A process always has an id.
     let pid = Pid::from_raw(child.id().cast_signed()).ok_or(Errno::SRCH)?;

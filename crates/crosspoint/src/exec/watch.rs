@@ -89,17 +89,20 @@ impl Watch {
         }
     }
 
-    pub(super) fn run(mut self) {
+    /// Returns the connection if the supervisor takes another order.
+    pub(super) fn run(mut self) -> Option<UnixStream> {
         // If the parent is gone already, the first read from it says so.
         let _ = say(&self.control, &Report::Started { pid: self.pid.as_raw_nonzero().get() });
         // A system that cannot watch the program cannot be trusted to end it later, so it is ended now.
         let why = self.wait().unwrap_or(Why::GraceOver);
         let left = self.end(why);
+        let free = why == Why::Ended && left == 0 && self.deadline.is_none() && self.reap() == Children::None;
         if why != Why::Alone {
-            self.report(why, left);
+            self.report(why, left, free);
         }
         // Waits for processes that could not be killed in time, so that the lock stays held while they live.
         tree::end(Duration::MAX, |_, _| {});
+        free.then_some(self.control)
     }
 
     fn wait(&mut self) -> io::Result<Why> {
@@ -265,7 +268,7 @@ impl Watch {
         u32::try_from(left).unwrap_or(u32::MAX)
     }
 
-    fn report(&mut self, why: Why, left: u32) {
+    fn report(&mut self, why: Why, left: u32, free: bool) {
         self.drain();
         let status = self.status;
         // The text begins with a whole character.
@@ -276,6 +279,7 @@ impl Watch {
             left,
             over: if let Why::Over(over) = why { Some(over) } else { None },
             stderr: String::from_utf8_lossy(&self.tail[skipped..]).into_owned(),
+            free,
         };
         let _ = say(&self.control, &Report::Ended(ending));
     }

@@ -256,10 +256,11 @@ impl Runner {
                 return Ok(broken.happened(next.step));
             }
         };
-        attempt.progress_at_once(&format!("{}, iteration {}", next.stage.id, next.iteration));
         let mut before = before;
         let submitted = stage::submit(self, attempt, &next.stage.id, new, &mut before).await?;
         store(attempt, before).await?;
+        // Only now, so that the stage does not wait for a commit of its own.
+        attempt.progress_at_once(&format!("{}, iteration {}", next.stage.id, next.iteration));
         let watch = match submitted {
             Ok(watch) => watch,
             Err(broken) => return Ok(broken.happened(next.step)),

@@ -10,5 +10,6 @@ mod limits;
 mod output;
 mod parting;
 mod programs;
+mod spares;
 pub(crate) mod start;
 mod whole;

@@ -75,6 +75,12 @@ pub(crate) fn children_of(parent: u32) -> Vec<u32> {
     pids().into_iter().filter(|pid| parent_of(pid) == Some(parent)).collect()
 }
 
+/// Whether a process has ended, and its parent has not asked how.
+pub(crate) fn is_zombie(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('Z'))
+}
+
 /// The recorded violations of a job.
 pub(crate) fn violations(job: &Value) -> Vec<String> {
     let list = job["violations"].as_array().cloned().unwrap_or_default();
