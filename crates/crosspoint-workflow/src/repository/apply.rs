@@ -52,6 +52,7 @@ pub(super) fn apply(root: &Root, lock_wait_max: Duration, order: &Order<'_>) -> 
     let record = Record::make(order.record)?;
     let _lock = root.lock(lock_wait_max, order.is_wanted)?;
     settle(root, &record)?;
+    expect_same_root(root, &record)?;
     let digest = digest(changes);
     if let Some(done) = done_before(root, &record, step, &digest)? {
         return Ok(done.applied());
@@ -71,6 +72,13 @@ pub(super) fn apply(root: &Root, lock_wait_max: Duration, order: &Order<'_>) -> 
         }
     };
     Ok(journal.applied())
+}
+
+/// Checks that the last step was written to this root: another directory may stand at its path by now, and a run that
+/// goes on there would be split over both.
+fn expect_same_root(root: &Root, record: &Record) -> Result<(), Fault> {
+    let Some((step, stage)) = record.steps()?.pop() else { return Ok(()) };
+    record.journal(step, stage)?.map_or(Ok(()), |journal| journal.expect_root(root))
 }
 
 /// Returns the journal of a step that was applied before.

@@ -73,8 +73,17 @@ pub(super) struct Record {
 impl Record {
     /// Opens a record, and makes it where it does not exist.
     pub(super) fn make(path: &Path) -> Result<Record, Fault> {
+        if path.is_dir() {
+            return Record::open(path);
+        }
+        let there = path.ancestors().position(Path::exists).unwrap_or_default();
         let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
         made.map_err(|source| Fault::from_io(path, source))?;
+        // A new name is in the directory above, and lasts when that is synced.
+        for above in path.ancestors().skip(1).take(there) {
+            let synced = File::open(above).and_then(|above| above.sync_all());
+            synced.map_err(|source| Fault::from_io(above, source))?;
+        }
         Record::open(path)
     }
 

@@ -92,13 +92,13 @@ fn a_record_belongs_to_one_root() {
     scratch.apply(1, &[create("a", "")]);
     let other = scratch.path().join("other");
     fs::create_dir(&other).expect("it can be made");
-    let applied = Repository::open(&other).expect("it is there").apply(
-        &scratch.record(),
-        1,
-        &[create("a", "")],
-        &Rules::default(),
-    );
-    assert!(matches!(applied, Err(NotApplied::Fault(Fault::AnotherRoot { .. }))), "{applied:?}");
+    let repository = Repository::open(&other).expect("it is there");
+    // Neither the step of before is taken for done there, nor is the next one written there.
+    for step in [1, 2] {
+        let applied = repository.apply(&scratch.record(), step, &[create("a", "")], &Rules::default());
+        assert!(matches!(applied, Err(NotApplied::Fault(Fault::AnotherRoot { .. }))), "{applied:?}");
+    }
+    assert!(fs::read_dir(&other).expect("it is there").next().is_none(), "nothing was written");
 }
 
 #[test]

@@ -11,12 +11,13 @@ use std::process::{Child, Command, Stdio};
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::reply::Failed;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::Signal;
 use tokio::net::UnixStream;
 use tokio::net::unix::pipe;
 
 use super::control::Order;
 use super::job_lock::JobLock;
-use super::{Given, Program, find, spare, supervise};
+use super::{Given, Program, find, spare, supervise, tree};
 
 /// The supervisor's process, which is reaped so that no zombie is left of it.
 pub(super) struct Supervisor {
@@ -86,11 +87,19 @@ impl Waiting {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
         beside.push(SendAncillaryMessage::ScmRights(&program_ends));
+        self.supervisor.awake();
         self.control.set_nonblocking(false)?;
         // The socket takes all of it at once: an order is a few KiB.
         let sent = sendmsg(&self.control, &[IoSlice::new(&length)], &mut beside, SendFlags::NOSIGNAL)?;
         self.control.write_all(&length[sent..])?;
         self.control.write_all(order)
+    }
+}
+
+impl Waiting {
+    /// Whether the supervisor has not been killed meanwhile. If it has, it is reaped.
+    pub(super) fn is_there(&mut self) -> bool {
+        self.supervisor.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 }
 
@@ -130,6 +139,14 @@ impl Supervisor {
         self.child.as_ref().map(|child| child.id().cast_signed())
     }
 
+    /// Has a supervisor that somebody has stopped (SIGSTOP) go on, so that it reads what it is told: one that does not
+    /// would hold up its job, and later the next start of the server.
+    pub(super) fn awake(&self) {
+        if let Some(pid) = self.pid() {
+            tree::kill(pid, Signal::CONT);
+        }
+    }
+
     /// Keeps a supervisor that says that it is free, for another program. Its job may have another one from now on.
     pub(super) fn keep(&mut self, control: UnixStream) {
         drop(self.turn.take());
@@ -147,6 +164,8 @@ impl Drop for Supervisor {
         if let Ok(Some(_)) = child.try_wait() {
             return;
         }
+        // The connection is closed, or will be when all of the attempt is dropped, and then the supervisor ends.
+        tree::kill(child.id().cast_signed(), Signal::CONT);
         // If no thread can be had, a zombie until this process ends is the lesser evil. But then it is never learned
         // when the program is gone, and its job gets no other program for as long as this process lives.
         let turn = ManuallyDrop::new(turn);

@@ -172,6 +172,7 @@ impl Running {
         self.asked_to_stop = true;
         // It is one byte, now and then: there is always room for it, and if not, the supervisor is as good as gone.
         let _ = self.control.as_ref().map(|control| rustix::io::write(control, &[STOP]));
+        self.supervisor.awake();
     }
 
     fn printed(&mut self, read: io::Result<usize>) {

@@ -13,14 +13,17 @@ const SPARES_MAX: usize = 4;
 
 static SPARES: Mutex<Vec<Waiting>> = Mutex::new(Vec::new());
 
-/// Takes a supervisor. It may have been killed meanwhile.
+/// Takes a supervisor. It may be killed before it reads anything.
 pub(super) fn take() -> Option<Waiting> {
-    SPARES.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    let mut spares = SPARES.lock().unwrap_or_else(PoisonError::into_inner);
+    spares.retain_mut(Waiting::is_there);
+    spares.pop()
 }
 
 /// Keeps a supervisor that says that it is free. If there are enough, it ends.
 pub(super) fn keep(spare: Waiting) {
     let mut spares = SPARES.lock().unwrap_or_else(PoisonError::into_inner);
+    spares.retain_mut(Waiting::is_there);
     if spares.len() < SPARES_MAX {
         spares.push(spare);
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use crosspoint_contracts::Contract;
 use crosspoint_contracts::clause::Level;
+use crosspoint_contracts::clause::all::ALL_129;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::request::{Key, NewJob};
@@ -179,10 +180,11 @@ pub(super) async fn outcome(
     Ok(Happened::Said { step: stage.step, job: id, success, summary, notes, recommendation, artifacts, conflicts })
 }
 
-/// A stage whose agent broke the contract, with the first rule that it broke.
+/// A stage whose agent broke the contract, with the first rule that it broke. What its request could not carry is on
+/// record before, and is not the agent's fault.
 async fn broke_rule(attempt: &Attempt, job: &Job, message: String) -> Broken {
     let found = attempt.engine().violations(job.id()).await.unwrap_or_default();
-    let is_error = |found: &Found| found.level == Level::Error.name();
+    let is_error = |found: &Found| found.level == Level::Error.name() && found.clause != ALL_129.id;
     let more = format!("crosspoint jobs show {} has more", job.id());
     match found.into_iter().find(is_error) {
         Some(Found { clause, what, .. }) => {

@@ -24,7 +24,11 @@ fn spare(server: &Server) -> u32 {
 }
 
 fn kill(pid: u32) {
-    let sent = Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+    send("-KILL", pid);
+}
+
+fn send(signal: &str, pid: u32) {
+    let sent = Command::new("kill").args([signal, &pid.to_string()]).status();
     assert!(sent.expect("kill runs").success());
 }
 
@@ -108,4 +112,34 @@ fn a_burst_of_programs_leaves_a_few_supervisors() {
         assert_eq!(server.ended(id)["outcome"]["status"], "completed");
     }
     until("a few are left", || (children_of(server.pid()).len() == SPARES_MAX).then_some(()));
+}
+
+/// A stopped supervisor reads no order and no stop, and would hold up its job for as long as it is stopped.
+#[test]
+fn a_supervisor_that_somebody_stopped_goes_on() {
+    let server = Server::configured(&(quick() + &bash("stops", "kill -STOP $PPID; echo x > begun; sleep 600", "")));
+    let first = spare(&server);
+    send("-STOP", first);
+    assert_eq!(spare(&server), first);
+    let id = server.begin("stops");
+    server.said_in("begun");
+    server.cancel(&id);
+    nothing_runs_for(&id);
+    until("its supervisor is gone", || children_of(server.pid()).is_empty().then_some(()));
+}
+
+#[test]
+fn killed_spares_are_reaped_and_take_no_place() {
+    let server =
+        Server::configured(&(quick() + &bash("meets", "until [ -e go ]; do sleep 0.02; done", "concurrency = 4")));
+    let ids: Vec<String> = (0..SPARES_MAX).map(|_| server.begin("meets")).collect();
+    until("all run", || (children_of(server.pid()).len() == SPARES_MAX).then_some(()));
+    std::fs::write(server.directory().join("go"), "").expect("it can be written");
+    for id in &ids {
+        assert_eq!(server.ended(id)["outcome"]["status"], "completed");
+    }
+    until("all are spares", || (children_of(server.pid()).len() == SPARES_MAX).then_some(()));
+    children_of(server.pid()).into_iter().for_each(kill);
+    let left = spare(&server);
+    assert_eq!(children_of(server.pid()), [left]);
 }
