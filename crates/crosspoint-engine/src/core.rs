@@ -23,6 +23,7 @@ mod suspects;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use crosspoint_contracts::time::Time;
 use uuid::Uuid;
@@ -365,8 +366,11 @@ impl Core {
         const NONE_YET: Policy = Policy::DEFAULT;
         // What an agent that is no longer configured did with its work cannot be known.
         const GONE: Policy = Policy { recovery: Recovery::Fail, ..Policy::DEFAULT };
+        // A stage without its agent is left as it is, for an orchestrator that has the agent.
+        const ELSEWHERE: Policy = Policy { total: Duration::MAX, ..GONE };
         match &job.agent {
             None => &NONE_YET,
+            Some(_) if self.is_elsewhere(job) => &ELSEWHERE,
             Some(name) => self.agents.get(name).map_or(&GONE, |agent| &agent.spec.policy),
         }
     }

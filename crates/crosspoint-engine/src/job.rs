@@ -369,6 +369,11 @@ impl Job {
         matches!(self.state, State::Waiting { .. })
     }
 
+    /// Whether the job cannot go on before a person answers, or an operator has it begun again (ALL-13).
+    pub fn needs_a_person(&self) -> bool {
+        self.aside.is_some() || matches!(self.state, State::Waiting { .. } | State::Poisoned)
+    }
+
     /// Whether the job is suspected of crashing the orchestrator.
     pub fn is_suspect(&self) -> bool {
         self.cut_short >= SUSPECT_FROM

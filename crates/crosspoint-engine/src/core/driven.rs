@@ -7,6 +7,7 @@ use crosspoint_contracts::time::Time;
 use super::{Batch, Core, Mode, Reply};
 use crate::breaker;
 use crate::id::{JobId, Seq};
+use crate::job::Job;
 use crate::machine::{End, Event};
 
 impl Core {
@@ -25,6 +26,9 @@ impl Core {
     }
 
     fn resume_job(&mut self, seq: Seq, end: End, now: Time, batch: &mut Batch) {
+        if self.job(seq).is_some_and(|job| self.is_elsewhere(job)) {
+            return;
+        }
         // Jobs that were not under way are left as they are.
         let _ = self.apply_event(seq, Event::Interrupted(end), now, batch);
         batch.touched.insert(seq);
@@ -55,6 +59,14 @@ impl Core {
         }
         self.resume_job(seq, self.end_of(seq), now, batch);
         self.job(seq).cloned().map_or(Reply::NotLive, Reply::Job)
+    }
+
+    /// Whether the job is a stage under way at an agent that this orchestrator does not have. The agents of a stage may
+    /// be known only to the command that drives its run, which takes the stage up with the run: nothing is known of the
+    /// work here, and nothing is decided about it.
+    pub(super) fn is_elsewhere(&self, job: &Job) -> bool {
+        let is_at_work = job.running().is_some() && job.request.child_of().is_some();
+        is_at_work && job.agent.as_ref().is_some_and(|agent| !self.agents.contains_key(agent))
     }
 
     /// Whether this orchestrator drives the job.

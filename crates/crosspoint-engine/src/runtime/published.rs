@@ -1,14 +1,17 @@
 //! The published state, which is what was committed, for readers: jobs that have not ended, attempts under way, and
 //! agents.
 
+mod watched;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
 
 use crosspoint_contracts::time::Time;
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
+use uuid::Uuid;
 
+pub use self::watched::Watch;
 use super::agent_view::AgentView;
 use super::attempt::Handle;
 use crate::core::{Agent, Member, Membership, Presence, Standing};
@@ -21,6 +24,8 @@ use crate::store::Fault;
 #[derive(Default)]
 pub(super) struct Published {
     jobs: Mutex<BTreeMap<Seq, Watch>>,
+    /// The stage that was last asked for by each of the published jobs that have stages, while it goes on.
+    stages: Mutex<BTreeMap<Uuid, Seq>>,
     /// The published jobs that wait for an agent, for saying which job goes before which.
     queues: Mutex<Queues>,
     /// How many of the published jobs are in which state.
@@ -64,73 +69,6 @@ pub(super) struct Load {
 impl Load {
     pub(super) fn of(agent: &Agent) -> Load {
         Load { running: agent.running, waiting: agent.waiting, joined: agent.joined, seen: agent.seen }
-    }
-}
-
-/// A job that can be watched. Clones watch the same job.
-#[derive(Clone)]
-pub struct Watch(Arc<Watched>);
-
-struct Watched {
-    job: Mutex<Arc<Job>>,
-    changed: Notify,
-    /// Whether all waits are to end.
-    closing: Arc<AtomicBool>,
-}
-
-impl Watch {
-    fn new(job: Arc<Job>, closing: Arc<AtomicBool>) -> Watch {
-        Watch(Arc::new(Watched { job: Mutex::new(job), changed: Notify::new(), closing }))
-    }
-
-    /// Makes a watch of a job as it is at this moment. Nothing waits for it: every wait is over at once.
-    pub fn at_rest(job: Arc<Job>) -> Watch {
-        Watch::new(job, Arc::new(AtomicBool::new(true)))
-    }
-
-    /// Returns the job as it was last committed.
-    pub fn job(&self) -> Arc<Job> {
-        lock(&self.0.job).clone()
-    }
-
-    /// Waits until the job has ended, until a time, or until [`super::Engine::end_waits`]. Returns the job as it is
-    /// then.
-    pub async fn ended(&self, until: Instant) -> Arc<Job> {
-        self.wait_for(until, |job| job.outcome().is_some()).await
-    }
-
-    /// Waits until the job has ended or asks a person, until a time, or until [`super::Engine::end_waits`].
-    pub async fn settled(&self, until: Instant) -> Arc<Job> {
-        self.wait_for(until, |job| job.outcome().is_some() || job.is_asking()).await
-    }
-
-    /// Waits until the job has had more events than this or has ended, until a time, or until
-    /// [`super::Engine::end_waits`].
-    pub async fn moved(&self, events: u32, until: Instant) -> Arc<Job> {
-        self.wait_for(until, |job| job.events > events || job.outcome().is_some()).await
-    }
-
-    async fn wait_for(&self, until: Instant, done: impl Fn(&Job) -> bool) -> Arc<Job> {
-        loop {
-            // In this order, so that no change between the look and the wait is missed.
-            let changed = self.0.changed.notified();
-            let job = self.job();
-            if done(&job) || self.0.closing.load(Ordering::Acquire) {
-                return job;
-            }
-            if tokio::time::timeout_at(until.into(), changed).await.is_err() {
-                return self.job();
-            }
-        }
-    }
-
-    /// Replaces the job, without waking the tasks that wait for it.
-    fn post(&self, job: Arc<Job>) {
-        *lock(&self.0.job) = job;
-    }
-
-    pub(super) fn wake(&self) {
-        self.0.changed.notify_waiters();
     }
 }
 
@@ -211,11 +149,12 @@ impl Published {
                 None if ended => {}
                 None => {
                     self.moved(None, &job);
+                    self.began(&job);
                     jobs.insert(seq, Watch::new(job, self.closing.clone()));
                 }
             }
-            if ended {
-                jobs.remove(&seq);
+            if ended && let Some(watch) = jobs.remove(&seq) {
+                self.ended(&watch.job());
             }
         }
         watched
@@ -235,9 +174,30 @@ impl Published {
         let watch = Watch::new(job.clone(), self.closing.clone());
         if job.outcome().is_none() {
             self.moved(None, job);
+            self.began(job);
             lock(&self.jobs).insert(job.seq(), watch.clone());
         }
         watch
+    }
+
+    /// Returns the stage of this job that is under way.
+    pub(super) fn stage_of(&self, id: JobId) -> Option<Watch> {
+        let stage = *lock(&self.stages).get(&id.uuid())?;
+        self.watch_at(stage)
+    }
+
+    fn began(&self, job: &Job) {
+        if let Some(parent) = job.request.child_of() {
+            lock(&self.stages).insert(parent, job.seq());
+        }
+    }
+
+    fn ended(&self, job: &Job) {
+        let Some(parent) = job.request.child_of() else { return };
+        let mut stages = lock(&self.stages);
+        if stages.get(&parent) == Some(&job.seq()) {
+            stages.remove(&parent);
+        }
     }
 
     /// Publishes how many jobs the agents have, in order of their names. The published agents are those of the core at

@@ -15,7 +15,7 @@ use super::published::Watch;
 use super::requests::{Submitted, Unaccepted};
 use crate::core::{Rejected, Submission};
 use crate::event::What;
-use crate::job::{Job, Origin};
+use crate::job::{Job, Origin, State};
 use crate::machine::Event;
 use crate::store::Fault;
 
@@ -83,9 +83,22 @@ impl Attempt {
 }
 
 impl Engine {
-    /// Returns a stage of this job that is under way.
-    pub(super) fn stage_of(&self, job: &Job) -> Option<Watch> {
-        let id = job.id().uuid();
-        self.find_live(|other| other.request.child_of() == Some(id))
+    /// Returns the stage of this job that is under way.
+    pub fn stage_of(&self, job: &Job) -> Option<Watch> {
+        self.published().stage_of(job.id())
+    }
+
+    /// Returns the stage for which this job cannot go on before a person or an operator has done something: the stage
+    /// asks, is not begun again (ALL-13), or its agent is not here.
+    pub fn resting_stage(&self, job: &Job) -> Option<Arc<Job>> {
+        if !matches!(job.state, State::Running(_)) {
+            return None;
+        }
+        let stage = self.stage_of(job)?.job();
+        let has_no_agent = || {
+            let agent = stage.agent.as_deref().filter(|_| stage.running().is_some());
+            agent.is_some_and(|agent| self.published().agent(agent).is_none())
+        };
+        (stage.needs_a_person() || has_no_agent()).then_some(stage)
     }
 }

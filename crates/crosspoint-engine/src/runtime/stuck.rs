@@ -7,6 +7,7 @@ use crosspoint_contracts::time::Time;
 use super::agent_view::AgentView;
 use super::engine::Engine;
 use crate::breaker::Breaker;
+use crate::id::JobId;
 use crate::job::{Job, Origin, State};
 use crate::queue::is_of_type;
 
@@ -31,12 +32,14 @@ const SUSPECT: &str =
 const AGENTS_NAMED_MAX: usize = 5;
 
 /// Why a job does not move, and since when.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stuck {
     /// The reason, for people to read.
     pub reason: String,
     /// Since when the job does not move.
     pub since: Time,
+    /// The stage that does not move, where the job waits for one.
+    pub stage: Option<JobId>,
 }
 
 /// What is said of the other jobs that a job in the queue waits for.
@@ -72,21 +75,30 @@ impl Engine {
                 )
             }
             State::Waiting { .. } => ("waiting for a person's answer".to_owned(), job.updated_at),
+            State::Running(_) if let Some(stage) = self.resting_stage(job) => return self.stuck_at(&stage, ahead),
             State::Running(running) => {
+                let agent = job.agent.as_deref().unwrap_or_default();
+                if self.published().agent(agent).is_none() {
+                    let why = format!("agent {agent} was given it, and is not configured here");
+                    return Some(Stuck { reason: why, since: job.updated_at, stage: None });
+                }
                 if crate::wall_clock::now().since(running.heard_at) < SILENT_AFTER {
                     return None;
                 }
-                if let Some(stage) = self.stage_of(job).map(|stage| stage.job()) {
-                    // The job moves as its stage does.
-                    let Stuck { reason, since } = self.stuck(&stage, ahead)?;
-                    let name = stage.request.origin.as_ref().and_then(Origin::stage).unwrap_or_default();
-                    return Some(Stuck { reason: format!("stage {name}: {reason}"), since });
+                if let Some(stage) = self.stage_of(job) {
+                    return self.stuck_at(&stage.job(), ahead);
                 }
-                let agent = job.agent.as_deref().unwrap_or_default();
                 (format!("agent {agent} has been silent since {}", running.heard_at), running.heard_at)
             }
         };
-        Some(Stuck { reason, since })
+        Some(Stuck { reason, since, stage: None })
+    }
+
+    /// Returns why a job does not move that moves as its stage does.
+    fn stuck_at(&self, stage: &Job, ahead: Ahead) -> Option<Stuck> {
+        let Stuck { reason, since, stage: deeper } = self.stuck(stage, ahead)?;
+        let name = stage.request.origin.as_ref().and_then(Origin::stage).unwrap_or_default();
+        Some(Stuck { reason: format!("stage {name}: {reason}"), since, stage: deeper.or(Some(stage.id())) })
     }
 
     fn why_queued(&self, job: &Job, ahead: Ahead) -> String {

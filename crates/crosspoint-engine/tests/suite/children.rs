@@ -3,6 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use crosspoint_contracts::content::Body;
+use crosspoint_contracts::failure::{Dispatched, Failure};
+use crosspoint_contracts::reply::{Failed, Question};
 use crosspoint_contracts::request::{Key, NewJob};
 use crosspoint_engine::core::{Rejected, Room};
 use crosspoint_engine::job::{Job, Origin, Phase};
@@ -160,6 +162,51 @@ async fn a_job_that_waits_for_its_stage_is_as_stuck_as_the_stage() {
     assert_eq!(stuck.reason, "stage first: agent first is paused by an operator");
     engine.drain("first", false).await.expect("there is such an agent");
     assert_eq!(ended(&run).await.phase(), Phase::Completed);
+    stop(engine).await;
+}
+
+/// The agents of a stage may be those of another process, which goes on with it.
+#[tokio::test]
+async fn a_stage_whose_agent_is_not_here_is_left_as_it_is() {
+    let scratch = Scratch::new();
+    let engine = start(&scratch, vec![runner(), agent("first", never), agent("second", echo)]);
+    let run = submit(&engine, new_job("runner", "{}")).await.job().id();
+    let first = stage_under_way(&engine, &engine.job(run).await.expect("it is read").expect("it is there")).await;
+    let first = first.job().id();
+    stop(engine).await;
+    let engine = start(&scratch, vec![runner(), agent("second", echo)]);
+    let watch = engine.job(run).await.expect("it can be read").expect("it is there");
+    let stage = stage_under_way(&engine, &watch).await.job();
+    assert_eq!((stage.id(), stage.attempts), (first, 1));
+    let stuck = engine.stuck(&watch.job(), crosspoint_engine::runtime::Ahead::Counted).expect("it says why");
+    assert!(stuck.reason.contains("agent first was given it, and is not configured here"), "{stuck:?}");
+    stop(engine).await;
+    let engine = start(&scratch, vec![runner(), agent("first", echo), agent("second", echo)]);
+    let run = engine.job(run).await.expect("it can be read").expect("it is there");
+    assert_eq!(ended(&run).await.phase(), Phase::Completed);
+    let first = engine.job(first).await.expect("it can be read").expect("it is there").job();
+    assert_eq!((first.phase(), first.attempts), (Phase::Completed, 2), "it is the same job, begun again");
+    stop(engine).await;
+}
+
+/// A stage that asks is shown with the job at once: nothing else may happen before it is answered.
+#[tokio::test]
+async fn a_job_whose_stage_asks_names_the_stage() {
+    let scratch = Scratch::new();
+    let asks = agent("first", |mut attempt: Attempt| async move {
+        let answer = attempt.ask(Question::of("\"Which?\"")).await;
+        answer.map_err(|_| Failed::of(Failure::Cancelled, Dispatched::Yes))?;
+        success("{}")
+    });
+    let engine = start(&scratch, vec![runner(), asks, agent("second", echo)]);
+    let run = submit(&engine, new_job("runner", "{}")).await;
+    until("its stage asks", async || engine.resting_stage(&run.job()).is_some()).await;
+    let stage = engine.resting_stage(&run.job()).expect("it asks");
+    let stuck = engine.stuck(&run.job(), crosspoint_engine::runtime::Ahead::Left).expect("it says why");
+    assert_eq!((stuck.stage, stuck.reason.as_str()), (Some(stage.id()), "stage first: waiting for a person's answer"));
+    engine.answer(stage.id(), Body::of(&"this one")).await.expect("it is asked");
+    assert_eq!(ended(&run).await.phase(), Phase::Completed);
+    assert!(engine.stage_of(&run.job()).is_none(), "no stage is under way");
     stop(engine).await;
 }
 
