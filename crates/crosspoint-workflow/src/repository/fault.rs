@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// What went wrong. Nothing of the output was written, except where [`Fault::Unfinished`] says so.
+/// What went wrong. The call wrote nothing of its output, and no output is half in place as far as the record can be
+/// read, except where [`Fault::Unfinished`] says so. [`Fault::Unwanted`] may come before an interrupted step is settled.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// A directory or a file does not exist, or no longer.
@@ -79,7 +80,7 @@ pub enum Fault {
     /// The output was no longer wanted when it was about to be committed.
     #[error("the output is no longer wanted")]
     Unwanted,
-    /// A fault came in the middle, and another one when the files written until then were taken back or cleaned up.
+    /// Files of a step may be half in place or half staged, and a fault is in the way of settling it.
     #[error("step {step} is not finished: {why}")]
     Unfinished {
         /// The number of the output.
@@ -118,6 +119,15 @@ impl Fault {
             Some(code) => Fault::of(path, Errno::from_raw_os_error(code)),
             None => Fault::Other { path: path.to_owned(), source },
         }
+    }
+
+    /// Returns the fault of a step that may be half in place. A fault that says so already stays, and so does
+    /// [`Fault::Unwanted`]: it is what the caller said, and nothing is in the way.
+    pub(super) fn unfinished(self, step: u32) -> Fault {
+        if matches!(self, Fault::Unfinished { .. } | Fault::Unwanted) {
+            return self;
+        }
+        Fault::Unfinished { step, why: Box::new(self) }
     }
 
     /// Returns the kind of the fault in a few words, without a path: paths are content that an agent chose, and a log
@@ -161,6 +171,13 @@ impl Fault {
                  nothing was written"
             }
             Fault::Unwanted => "nothing was written; apply it again if it is wanted after all",
+            Fault::Unfinished { why, .. } if matches!(**why, Fault::Locked { .. }) => {
+                "let that program end (`fuser -v` with the path, or `lslocks`, names it), then try again: \
+                 the step goes on where it stopped"
+            }
+            Fault::Unfinished { why, .. } if matches!(**why, Fault::AnotherRoot { .. }) => {
+                "put the directory back that the run began in, then try again: the step goes on where it stopped"
+            }
             Fault::Unfinished { .. } => {
                 "mend what was in the way, then try again: it goes on where it stopped, and originals are kept until then"
             }

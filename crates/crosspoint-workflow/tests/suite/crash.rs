@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crosspoint_workflow::repository::{Fault, Recovered, failpoint, recover};
 
-use crate::process::{FAULT, long_output, output, play, start, was_killed};
+use crate::process::{UNFINISHED, long_output, output, play, start, was_killed};
 use crate::scratch::{Scratch, written};
 
 /// A repository before the output.
@@ -134,7 +134,7 @@ fn a_fault_while_taking_back_is_mended_by_the_next_apply() {
         assert!(was_killed(play("output", scratch.path(), &[(failpoint::KILL, "placed.4")])));
         scratch.put("new/five", "by another program");
         let status = play("recover", scratch.path(), &[(failpoint::FAIL, place)]);
-        assert_eq!(status.code(), Some(FAULT), "{place}");
+        assert_eq!(status.code(), Some(UNFINISHED), "{place}");
         let recovered = recover(&scratch.record()).expect("it can be recovered");
         assert_eq!(recovered.undone, [1], "{place}");
         let mut expected = prepared().tree();
