@@ -89,7 +89,7 @@ fn done_before(root: &Root, record: &Record, step: u32, digest: &str) -> Result<
     let Some(done) = record.journal(step, Stage::Done)? else { return Ok(None) };
     done.expect_root(root)?;
     if !done.has_digest(digest) {
-        return Err(Fault::AnotherStep { record: record.path().to_owned(), step });
+        return Err(Fault::AnotherStep { step });
     }
     Ok(Some(done))
 }

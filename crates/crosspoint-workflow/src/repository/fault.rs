@@ -43,26 +43,22 @@ pub enum Fault {
         limit: u64,
     },
     /// The run has applied a different output under this number.
-    #[error("step {step} of {} was another output", record.display())]
+    #[error("step {step} of the run was another output")]
     AnotherStep {
-        /// The record of the run.
-        record: PathBuf,
         /// The number of the output.
         step: u32,
     },
-    /// The record belongs to another root directory.
-    #[error("the record belongs to {recorded}, and {} is another directory", root.display())]
+    /// The directory is not the one that the last step of the run was written to. Another one may stand at its path.
+    #[error("{} is another directory than the one that the run began in", root.display())]
     AnotherRoot {
-        /// The root that the record names.
-        recorded: String,
         /// The root that was found.
         root: PathBuf,
     },
-    /// A file of the record cannot be understood.
-    #[error("{} is damaged: {why}", path.display())]
+    /// A file of the record cannot be understood. Where the record is says nothing to those who read of the fault.
+    #[error("the file {file} in the record of the run is damaged: {why}")]
     Record {
-        /// The file.
-        path: PathBuf,
+        /// The name of the file.
+        file: String,
         /// What is wrong with it.
         why: String,
     },
@@ -142,7 +138,7 @@ impl Fault {
             Fault::Changed(_) => "another program changed a path meanwhile",
             Fault::Limit { .. } => "the output is too large",
             Fault::AnotherStep { .. } => "the step was another output",
-            Fault::AnotherRoot { .. } => "the record belongs to another directory",
+            Fault::AnotherRoot { .. } => "the run began in another directory",
             Fault::Record { .. } => "the record is damaged",
             Fault::NotUtf8(_) => "a path is not UTF-8",
             Fault::Locked { .. } => "another program holds the lock of the repository",
@@ -163,7 +159,9 @@ impl Fault {
             Fault::Changed(_) => "try again; nothing was written",
             Fault::Limit { .. } => "have the agent write less in one output; nothing was written",
             Fault::AnotherStep { .. } => "give each output of a run a number of its own",
-            Fault::AnotherRoot { .. } => "give each run a record of its own, and keep the root where it is",
+            Fault::AnotherRoot { .. } => {
+                "put the directory back that the run began in, or cancel the run and begin it again in the new one"
+            }
             Fault::Record { .. } => "restore the file from a copy, or remove the record of this run",
             Fault::NotUtf8(_) => "rename the directory",
             Fault::Locked { .. } => {

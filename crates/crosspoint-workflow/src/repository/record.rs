@@ -114,7 +114,7 @@ impl Record {
         let Some(mut file) = self.file(&name)? else { return Ok(None) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|source| Fault::from_io(&self.path.join(&name), source))?;
-        Journal::read(&bytes).map(Some).map_err(|why| Fault::Record { path: self.path.join(&name), why })
+        Journal::read(&bytes).map(Some).map_err(|why| Fault::Record { file: name, why })
     }
 
     /// Writes the journal of a step whole or not at all.
@@ -192,7 +192,7 @@ fn journal_name(step: u32, stage: Stage) -> String {
     format!("step-{step}.{}.json", stage.name())
 }
 
-fn content_name(step: u32, side: Side) -> String {
+pub(super) fn content_name(step: u32, side: Side) -> String {
     format!("step-{step}.{}", side.name())
 }
 

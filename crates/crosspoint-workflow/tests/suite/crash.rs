@@ -177,7 +177,7 @@ fn what_can_no_longer_be_written_takes_the_whole_output_back() {
 }
 
 /// Removes the staging directory, as `git clean -fd` does.
-fn clean(scratch: &Scratch) {
+pub(crate) fn clean(scratch: &Scratch) {
     for entry in fs::read_dir(scratch.root()).expect("it is there").flatten() {
         if entry.file_name().to_string_lossy().starts_with(".crosspoint-") {
             fs::remove_dir_all(entry.path()).expect("it can be removed");
@@ -287,7 +287,7 @@ fn what_the_record_cannot_restore_is_said() {
     let half = scratch.tree();
     match recover(&scratch.record()) {
         Err(fault @ Fault::Unfinished { step: 1, .. }) => {
-            assert!(fault.to_string().contains("step-1.after is damaged"), "{fault}");
+            assert!(fault.to_string().contains("step-1.after in the record of the run is damaged"), "{fault}");
         }
         other => panic!("{other:?}"),
     }
