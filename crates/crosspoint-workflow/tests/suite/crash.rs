@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crosspoint_workflow::repository::{Fault, Recovered, failpoint, recover};
 
-use crate::process::{UNFINISHED, long_output, output, play, start, was_killed};
+use crate::process::{FAULT, UNFINISHED, long_output, output, play, start, was_fine, was_killed};
 use crate::scratch::{Scratch, written};
 
 /// A repository before the output.
@@ -141,6 +141,20 @@ fn a_fault_while_taking_back_is_mended_by_the_next_apply() {
         expected.insert("new/".to_owned(), String::new());
         expected.insert("new/five".to_owned(), "by another program".to_owned());
         assert_eq!(scratch.tree(), expected, "{place}");
+    }
+}
+
+/// A crash comes after a directory for the record was made, and before its name is synced.
+#[test]
+fn the_name_of_a_record_is_synced_after_a_crash() {
+    for (made, synced) in [("record_made.1", "record_synced.1"), ("record_made.0", "record_synced.0")] {
+        let scratch = prepared();
+        let play_to = |variable, place| play("deep record", scratch.path(), &[(variable, place)]);
+        assert!(was_killed(play_to(failpoint::KILL, made)), "{made}");
+        assert_eq!(play_to(failpoint::FAIL, synced).code(), Some(FAULT), "{made}: it is synced");
+        assert!(was_fine(play_to(failpoint::FAIL, "nowhere")), "{made}");
+        assert!(was_fine(play_to(failpoint::FAIL, synced)), "{made}: a record with steps is not synced again");
+        assert_eq!(scratch.tree(), state_after(), "{made}");
     }
 }
 

@@ -89,6 +89,7 @@ fn plays_its_part() {
     match part.as_str() {
         "end" => std::process::exit(7),
         "output" => apply(&path, 1, &output()),
+        "deep record" => apply_with(&path, "records/deep", 1, &output()),
         "long output" => apply(&path, 1, &long_output()),
         "recover" => drop(recover(&path.join("record")).unwrap_or_else(|fault| end_with(&fault))),
         "apply 022" => with_umask(0o022, &path),
@@ -104,8 +105,12 @@ fn plays_its_part() {
 }
 
 fn apply(path: &Path, step: u32, changes: &[Change]) {
+    apply_with(path, "record", step, changes);
+}
+
+fn apply_with(path: &Path, record: &str, step: u32, changes: &[Change]) {
     let repository = Repository::open(&path.join("root")).expect("it is there");
-    match repository.apply(&path.join("record"), step, changes, &Rules::default()) {
+    match repository.apply(&path.join(record), step, changes, &Rules::default()) {
         Ok(_) => {}
         Err(NotApplied::Fault(fault)) => end_with(&fault),
         Err(refused @ NotApplied::Refused(_)) => panic!("{refused}"),
