@@ -131,8 +131,14 @@ fn reached(stages: &[Stage]) -> Vec<bool> {
     while let Some(at) = open.pop() {
         if !std::mem::replace(&mut reached[at], true) {
             open.extend(after(&stages[at]));
-            open.extend([stages[at].retry.goto, stages[at].then]);
+            open.extend(again(&stages[at]));
+            open.push(stages[at].then);
         }
     }
     reached
+}
+
+/// Where a retry leads. Without retries a person is asked at once.
+fn again(stage: &Stage) -> Option<usize> {
+    (stage.retry.limit > 0).then_some(stage.retry.goto)
 }

@@ -26,7 +26,7 @@ use super::parents::Parents;
 use super::place::{Carried, carry};
 use super::protected::{Protected, without_links};
 use super::record::{Record, Side, Stage};
-use super::recover::settle;
+use super::recover::{settle, unsettled};
 use super::root::Root;
 use super::staging::{self, Staging, new_file};
 use super::undo;
@@ -50,8 +50,11 @@ pub(super) fn apply(root: &Root, lock_wait_max: Duration, order: &Order<'_>) -> 
     let &Order { step, changes, rules, .. } = order;
     limit::check(changes)?;
     let record = Record::make(order.record)?;
-    let _lock = root.lock(lock_wait_max, order.is_wanted)?;
-    settle(root, &record)?;
+    let before = record.steps()?;
+    let lock = root.lock(lock_wait_max, order.is_wanted);
+    // Another process may have worked on this run since.
+    let _lock = lock.map_err(|fault| unsettled(record.steps().as_ref().unwrap_or(&before), fault))?;
+    settle(root, &record, &before)?;
     expect_same_root(root, &record)?;
     let digest = digest(changes);
     if let Some(done) = done_before(root, &record, step, &digest)? {
@@ -86,7 +89,7 @@ fn done_before(root: &Root, record: &Record, step: u32, digest: &str) -> Result<
     let Some(done) = record.journal(step, Stage::Done)? else { return Ok(None) };
     done.expect_root(root)?;
     if !done.has_digest(digest) {
-        return Err(Fault::AnotherStep { record: record.path().to_owned(), step });
+        return Err(Fault::AnotherStep { step });
     }
     Ok(Some(done))
 }

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// What went wrong. Nothing of the output was written, except where [`Fault::Unfinished`] says so.
+/// What went wrong. The call wrote nothing of its output, and no output is half in place as far as the record can be
+/// read, except where [`Fault::Unfinished`] says so. [`Fault::Unwanted`] may come before an interrupted step is settled.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// A directory or a file does not exist, or no longer.
@@ -42,26 +43,22 @@ pub enum Fault {
         limit: u64,
     },
     /// The run has applied a different output under this number.
-    #[error("step {step} of {} was another output", record.display())]
+    #[error("step {step} of the run was another output")]
     AnotherStep {
-        /// The record of the run.
-        record: PathBuf,
         /// The number of the output.
         step: u32,
     },
-    /// The record belongs to another root directory.
-    #[error("the record belongs to {recorded}, and {} is another directory", root.display())]
+    /// The directory is not the one that the last step of the run was written to. Another one may stand at its path.
+    #[error("{} is another directory than the one that the run began in", root.display())]
     AnotherRoot {
-        /// The root that the record names.
-        recorded: String,
         /// The root that was found.
         root: PathBuf,
     },
-    /// A file of the record cannot be understood.
-    #[error("{} is damaged: {why}", path.display())]
+    /// A file of the record cannot be understood. Where the record is says nothing to those who read of the fault.
+    #[error("the file {file} in the record of the run is damaged: {why}")]
     Record {
-        /// The file.
-        path: PathBuf,
+        /// The name of the file.
+        file: String,
         /// What is wrong with it.
         why: String,
     },
@@ -79,7 +76,7 @@ pub enum Fault {
     /// The output was no longer wanted when it was about to be committed.
     #[error("the output is no longer wanted")]
     Unwanted,
-    /// A fault came in the middle, and another one when the files written until then were taken back or cleaned up.
+    /// Files of a step may be half in place or half staged, and a fault is in the way of settling it.
     #[error("step {step} is not finished: {why}")]
     Unfinished {
         /// The number of the output.
@@ -120,6 +117,15 @@ impl Fault {
         }
     }
 
+    /// Returns the fault of a step that may be half in place. A fault that says so already stays, and so does
+    /// [`Fault::Unwanted`]: it is what the caller said, and nothing is in the way.
+    pub(super) fn unfinished(self, step: u32) -> Fault {
+        if matches!(self, Fault::Unfinished { .. } | Fault::Unwanted) {
+            return self;
+        }
+        Fault::Unfinished { step, why: Box::new(self) }
+    }
+
     /// Returns the kind of the fault in a few words, without a path: paths are content that an agent chose, and a log
     /// is read by people who may not see it.
     pub fn kind(&self) -> &'static str {
@@ -132,7 +138,7 @@ impl Fault {
             Fault::Changed(_) => "another program changed a path meanwhile",
             Fault::Limit { .. } => "the output is too large",
             Fault::AnotherStep { .. } => "the step was another output",
-            Fault::AnotherRoot { .. } => "the record belongs to another directory",
+            Fault::AnotherRoot { .. } => "the run began in another directory",
             Fault::Record { .. } => "the record is damaged",
             Fault::NotUtf8(_) => "a path is not UTF-8",
             Fault::Locked { .. } => "another program holds the lock of the repository",
@@ -153,7 +159,9 @@ impl Fault {
             Fault::Changed(_) => "try again; nothing was written",
             Fault::Limit { .. } => "have the agent write less in one output; nothing was written",
             Fault::AnotherStep { .. } => "give each output of a run a number of its own",
-            Fault::AnotherRoot { .. } => "give each run a record of its own, and keep the root where it is",
+            Fault::AnotherRoot { .. } => {
+                "put the directory back that the run began in, or cancel the run and begin it again in the new one"
+            }
             Fault::Record { .. } => "restore the file from a copy, or remove the record of this run",
             Fault::NotUtf8(_) => "rename the directory",
             Fault::Locked { .. } => {
@@ -161,6 +169,13 @@ impl Fault {
                  nothing was written"
             }
             Fault::Unwanted => "nothing was written; apply it again if it is wanted after all",
+            Fault::Unfinished { why, .. } if matches!(**why, Fault::Locked { .. }) => {
+                "let that program end (`fuser -v` with the path, or `lslocks`, names it), then try again: \
+                 the step goes on where it stopped"
+            }
+            Fault::Unfinished { why, .. } if matches!(**why, Fault::AnotherRoot { .. }) => {
+                "put the directory back that the run began in, then try again: the step goes on where it stopped"
+            }
             Fault::Unfinished { .. } => {
                 "mend what was in the way, then try again: it goes on where it stopped, and originals are kept until then"
             }

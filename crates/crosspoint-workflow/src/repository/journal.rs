@@ -108,7 +108,7 @@ impl Journal {
         if self.inode == root.inode() {
             return Ok(());
         }
-        Err(Fault::AnotherRoot { recorded: self.root.clone(), root: root.path().to_owned() })
+        Err(Fault::AnotherRoot { root: root.path().to_owned() })
     }
 
     /// Returns the files that the step writes, with their numbers and normal spellings.

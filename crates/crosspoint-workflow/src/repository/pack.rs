@@ -80,7 +80,8 @@ fn changed(errno: Errno) -> Errno {
 
 /// Reads one content back. The caller checks that it was kept, and that it is short enough.
 pub(super) fn read(record: &Record, step: u32, side: Side, extent: Extent) -> io::Result<Vec<u8>> {
-    let file = record.contents(step, side).map_err(io::Error::other)?;
+    // People read of the error who may not see where the record is.
+    let file = record.contents(step, side).map_err(|fault| io::Error::other(fault.kind()))?;
     let mut file = file.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
     file.seek(SeekFrom::Start(extent.offset))?;
     let mut bytes = vec![0; usize::try_from(extent.length).unwrap_or(usize::MAX)];

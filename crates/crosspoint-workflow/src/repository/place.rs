@@ -32,7 +32,7 @@ pub(super) enum Carried {
 
 /// Brings a committed step to its end. Fails where it could be brought neither forward nor back.
 pub(super) fn carry(root: &Root, record: &Record, journal: &Journal) -> Result<Carried, Fault> {
-    let unfinished = |fault| Fault::Unfinished { step: journal.step, why: Box::new(fault) };
+    let unfinished = |fault: Fault| fault.unfinished(journal.step);
     // Nothing is taken back because a file cannot be staged again: what is in place may be all that is left of it.
     let (staging, waiting) = restage(root, record, journal).map_err(unfinished)?;
     let mut parents = Parents::new(root);

@@ -3,15 +3,15 @@
 //! A step is one file, `step-3.plan.json`, whose name says how far the step came. Renaming it is how the step goes on,
 //! so the name is never in between. Contents are beside it in `step-3.before` and `step-3.after`.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
+use super::failpoint::reached_for;
 use super::fault::Fault;
 use super::journal::Journal;
 use super::root::sync;
@@ -71,19 +71,22 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Opens a record, and makes it where it does not exist.
+    /// Opens a record, and makes it where it does not exist. When this returns, a power cut does not take it away.
+    ///
+    /// A crash may have come after a directory was made and before its name was synced. So the deepest directory that
+    /// is there is synced again, unless it is a record with steps: those were written after it.
     pub(super) fn make(path: &Path) -> Result<Record, Fault> {
-        if path.is_dir() {
-            return Record::open(path);
+        match Record::open(path) {
+            Err(Fault::Gone(_)) => {}
+            opened => {
+                let record = opened?;
+                if record.steps()?.is_empty() {
+                    sync_old_name(path, 0)?;
+                }
+                return Ok(record);
+            }
         }
-        let there = path.ancestors().position(Path::exists).unwrap_or_default();
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-        made.map_err(|source| Fault::from_io(path, source))?;
-        // A new name is in the directory above, and lasts when that is synced.
-        for above in path.ancestors().skip(1).take(there) {
-            let synced = File::open(above).and_then(|above| above.sync_all());
-            synced.map_err(|source| Fault::from_io(above, source))?;
-        }
+        make_directories(path)?;
         Record::open(path)
     }
 
@@ -114,7 +117,7 @@ impl Record {
         let Some(mut file) = self.file(&name)? else { return Ok(None) };
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(|source| Fault::from_io(&self.path.join(&name), source))?;
-        Journal::read(&bytes).map(Some).map_err(|why| Fault::Record { path: self.path.join(&name), why })
+        Journal::read(&bytes).map(Some).map_err(|why| Fault::Record { file: name, why })
     }
 
     /// Writes the journal of a step whole or not at all.
@@ -188,11 +191,49 @@ impl Record {
     }
 }
 
+/// Makes a directory and those above it, from the top. Each name is synced before the next one is made, so a crash leaves
+/// at most the deepest one without.
+fn make_directories(path: &Path) -> Result<(), Fault> {
+    let absolute = std::path::absolute(path).map_err(|source| Fault::from_io(path, source))?;
+    let directories: Vec<&Path> = absolute.ancestors().collect();
+    let missing = directories.iter().take_while(|directory| !directory.is_dir()).count();
+    if let Some(there) = directories.get(missing) {
+        sync_old_name(there, missing)?;
+    }
+    for (number, directory) in directories[..missing].iter().enumerate().rev() {
+        let fault = |errno| Fault::of(directory, errno);
+        match fs::mkdir(*directory, Mode::RWXU) {
+            // Another process may make it at the same moment.
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(fault(errno)),
+        }
+        reached_for("record_made", number).and_then(|()| sync_name(directory, number)).map_err(fault)?;
+    }
+    Ok(())
+}
+
+/// Syncs the name of a directory that may have been made before a crash.
+fn sync_old_name(directory: &Path, number: usize) -> Result<(), Fault> {
+    match sync_name(directory, number) {
+        // Where this process may not read, it has made no directory either.
+        Ok(()) | Err(Errno::ACCESS) => Ok(()),
+        Err(errno) => Err(Fault::of(directory, errno)),
+    }
+}
+
+/// A name is in the directory above, and lasts when that is synced. `number` counts from the record upwards, for tests.
+fn sync_name(directory: &Path, number: usize) -> Result<(), Errno> {
+    reached_for("record_synced", number)?;
+    // Unlike the parent of a path, `..` is also there for a path of one part.
+    let above = directory.join("..");
+    fs::open(&above, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).and_then(sync)
+}
+
 fn journal_name(step: u32, stage: Stage) -> String {
     format!("step-{step}.{}.json", stage.name())
 }
 
-fn content_name(step: u32, side: Side) -> String {
+pub(super) fn content_name(step: u32, side: Side) -> String {
     format!("step-{step}.{}", side.name())
 }
 

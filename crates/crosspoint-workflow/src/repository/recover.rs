@@ -37,36 +37,58 @@ pub fn recover_within(record: &Path, lock_wait_max: Duration) -> Result<Recovere
         Err(Fault::Gone(_)) => return Ok(Recovered::default()),
         opened => opened?,
     };
-    let Some((step, stage)) = record.steps()?.into_iter().find(|(_, stage)| *stage != Stage::Done) else {
+    let steps = record.steps()?;
+    let Some(&(step, stage)) = steps.iter().find(|(_, stage)| *stage != Stage::Done) else {
         return Ok(Recovered::default());
     };
+    let unsettled = |fault| unsettled(&steps, fault);
     // Another process may have finished it since it was listed.
-    let Some(journal) = record.journal(step, stage)? else { return Ok(Recovered::default()) };
-    let root = Root::open(Path::new(&journal.root))?;
-    let _lock = root.lock(lock_wait_max, &|| true)?;
-    settle(&root, &record)
+    let Some(journal) = record.journal(step, stage).map_err(unsettled)? else { return Ok(Recovered::default()) };
+    let root = Root::open(Path::new(&journal.root)).map_err(unsettled)?;
+    let _lock = root.lock(lock_wait_max, &|| true).map_err(unsettled)?;
+    settle(&root, &record, &steps)
 }
 
-/// Settles all steps that are not done. The caller holds the lock of the root.
-pub(super) fn settle(root: &Root, record: &Record) -> Result<Recovered, Fault> {
+/// Returns what a fault means while these steps are as they are: if one of them may be half in place, it is not
+/// finished.
+pub(super) fn unsettled(steps: &[(u32, Stage)], fault: Fault) -> Fault {
+    let is_half_done = |stage| match stage {
+        Stage::Commit | Stage::Undo => true,
+        Stage::Plan | Stage::Done => false,
+    };
+    match steps.iter().find(|(_, stage)| is_half_done(*stage)) {
+        Some((step, _)) => fault.unfinished(*step),
+        None => fault,
+    }
+}
+
+/// Settles all steps that are not done. The caller holds the lock of the root. `before` are the steps as they were when
+/// the lock was waited for: they say what may be half in place if the steps cannot be listed again.
+pub(super) fn settle(root: &Root, record: &Record, before: &[(u32, Stage)]) -> Result<Recovered, Fault> {
     let mut recovered = Recovered::default();
-    for (step, stage) in record.steps()? {
+    let steps = record.steps().map_err(|fault| unsettled(before, fault))?;
+    for (at, &(step, stage)) in steps.iter().enumerate() {
         if stage == Stage::Done {
             continue;
         }
-        let Some(journal) = record.journal(step, stage)? else { continue };
-        journal.expect_root(root)?;
-        if settle_one(root, record, &journal, stage)? {
-            recovered.finished.push(step);
-        } else {
-            recovered.undone.push(step);
+        // A fault also keeps the steps after this one as they are.
+        match settle_one(root, record, step, stage).map_err(|fault| unsettled(&steps[at..], fault))? {
+            Some(true) => recovered.finished.push(step),
+            Some(false) => recovered.undone.push(step),
+            None => {}
         }
     }
     Ok(recovered)
 }
 
-/// Returns whether the step was finished, and not undone.
-fn settle_one(root: &Root, record: &Record, journal: &Journal, stage: Stage) -> Result<bool, Fault> {
+/// Returns whether the step was finished, and not undone. Returns `None` if there is no such step any more.
+fn settle_one(root: &Root, record: &Record, step: u32, stage: Stage) -> Result<Option<bool>, Fault> {
+    let Some(journal) = record.journal(step, stage)? else { return Ok(None) };
+    journal.expect_root(root)?;
+    bring_to_end(root, record, &journal, stage).map(Some)
+}
+
+fn bring_to_end(root: &Root, record: &Record, journal: &Journal, stage: Stage) -> Result<bool, Fault> {
     match stage {
         Stage::Plan => undo::discard(root, record, journal).map(|()| false),
         Stage::Commit => carry(root, record, journal).map(|carried| matches!(carried, Carried::Forward)),

@@ -25,7 +25,7 @@ use super::journal::{Extent, Journal};
 use super::limit::SYNCED_EACH_MAX;
 use super::pack;
 use super::parents::Parents;
-use super::record::{Record, Side};
+use super::record::{Record, Side, content_name};
 use super::root::{Root, kind, look};
 use super::spelling;
 use super::staging::{Staging, new_file, old_file, unfinished_file};
@@ -181,7 +181,7 @@ pub(super) fn write_again(record: &Record, step: u32, staging: &Staging<'_>, los
 
 /// Reads a content of the record, which must have it.
 fn content(record: &Record, step: u32, side: Side, extent: Extent) -> Result<Vec<u8>, Fault> {
-    let damaged = |why: String| Fault::Record { path: record.contents_path(step, side), why };
+    let damaged = |why: String| Fault::Record { file: content_name(step, side), why };
     if !extent.kept {
         return Err(damaged("a file that is needed was too long to be kept".to_owned()));
     }

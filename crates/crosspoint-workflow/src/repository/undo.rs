@@ -40,7 +40,7 @@ pub(super) fn after_fault(
         Ok(Some(Stage::Done) | None) => Ok(()),
         Err(fault) => Err(fault),
     };
-    taken_back.map(|()| fault).map_err(|why| Fault::Unfinished { step: journal.step, why: Box::new(why) })
+    taken_back.map(|()| fault).map_err(|why| why.unfinished(journal.step))
 }
 
 fn stage_of(record: &Record, step: u32) -> Result<Option<Stage>, Fault> {

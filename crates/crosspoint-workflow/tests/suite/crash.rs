@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use crosspoint_workflow::repository::{Fault, Recovered, failpoint, recover};
 
-use crate::process::{FAULT, long_output, output, play, start, was_killed};
+use crate::process::{FAULT, UNFINISHED, long_output, output, play, start, was_fine, was_killed};
 use crate::scratch::{Scratch, written};
 
 /// A repository before the output.
@@ -134,13 +134,27 @@ fn a_fault_while_taking_back_is_mended_by_the_next_apply() {
         assert!(was_killed(play("output", scratch.path(), &[(failpoint::KILL, "placed.4")])));
         scratch.put("new/five", "by another program");
         let status = play("recover", scratch.path(), &[(failpoint::FAIL, place)]);
-        assert_eq!(status.code(), Some(FAULT), "{place}");
+        assert_eq!(status.code(), Some(UNFINISHED), "{place}");
         let recovered = recover(&scratch.record()).expect("it can be recovered");
         assert_eq!(recovered.undone, [1], "{place}");
         let mut expected = prepared().tree();
         expected.insert("new/".to_owned(), String::new());
         expected.insert("new/five".to_owned(), "by another program".to_owned());
         assert_eq!(scratch.tree(), expected, "{place}");
+    }
+}
+
+/// A crash comes after a directory for the record was made, and before its name is synced.
+#[test]
+fn the_name_of_a_record_is_synced_after_a_crash() {
+    for (made, synced) in [("record_made.1", "record_synced.1"), ("record_made.0", "record_synced.0")] {
+        let scratch = prepared();
+        let play_to = |variable, place| play("deep record", scratch.path(), &[(variable, place)]);
+        assert!(was_killed(play_to(failpoint::KILL, made)), "{made}");
+        assert_eq!(play_to(failpoint::FAIL, synced).code(), Some(FAULT), "{made}: it is synced");
+        assert!(was_fine(play_to(failpoint::FAIL, "nowhere")), "{made}");
+        assert!(was_fine(play_to(failpoint::FAIL, synced)), "{made}: a record with steps is not synced again");
+        assert_eq!(scratch.tree(), state_after(), "{made}");
     }
 }
 
@@ -177,7 +191,7 @@ fn what_can_no_longer_be_written_takes_the_whole_output_back() {
 }
 
 /// Removes the staging directory, as `git clean -fd` does.
-fn clean(scratch: &Scratch) {
+pub(crate) fn clean(scratch: &Scratch) {
     for entry in fs::read_dir(scratch.root()).expect("it is there").flatten() {
         if entry.file_name().to_string_lossy().starts_with(".crosspoint-") {
             fs::remove_dir_all(entry.path()).expect("it can be removed");
@@ -287,7 +301,7 @@ fn what_the_record_cannot_restore_is_said() {
     let half = scratch.tree();
     match recover(&scratch.record()) {
         Err(fault @ Fault::Unfinished { step: 1, .. }) => {
-            assert!(fault.to_string().contains("step-1.after is damaged"), "{fault}");
+            assert!(fault.to_string().contains("step-1.after in the record of the run is damaged"), "{fault}");
         }
         other => panic!("{other:?}"),
     }

@@ -4,7 +4,9 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use crosspoint_workflow::repository::{Change, KEPT_FILE_BYTES_MAX, NotApplied, Repository, Rules, failpoint, recover};
+use crosspoint_workflow::repository::{
+    Change, Fault, KEPT_FILE_BYTES_MAX, NotApplied, Repository, Rules, failpoint, recover,
+};
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit};
 
@@ -15,6 +17,9 @@ const DIRECTORY: &str = "CROSSPOINT_TEST_DIRECTORY";
 
 /// What a role ends with when the apply had a fault.
 pub(crate) const FAULT: i32 = 42;
+
+/// What a role ends with when the fault left a step unfinished.
+pub(crate) const UNFINISHED: i32 = 43;
 
 pub(crate) fn command(part: &str, directory: &Path, places: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("it is known"));
@@ -84,8 +89,9 @@ fn plays_its_part() {
     match part.as_str() {
         "end" => std::process::exit(7),
         "output" => apply(&path, 1, &output()),
+        "deep record" => apply_with(&path, "records/deep", 1, &output()),
         "long output" => apply(&path, 1, &long_output()),
-        "recover" => drop(recover(&path.join("record")).unwrap_or_else(|_| std::process::exit(FAULT))),
+        "recover" => drop(recover(&path.join("record")).unwrap_or_else(|fault| end_with(&fault))),
         "apply 022" => with_umask(0o022, &path),
         "apply 077" => with_umask(0o077, &path),
         "large" => apply(&path, 1, &[create("new/small", "x"), create("large", &"x".repeat(200_000))]),
@@ -99,12 +105,20 @@ fn plays_its_part() {
 }
 
 fn apply(path: &Path, step: u32, changes: &[Change]) {
+    apply_with(path, "record", step, changes);
+}
+
+fn apply_with(path: &Path, record: &str, step: u32, changes: &[Change]) {
     let repository = Repository::open(&path.join("root")).expect("it is there");
-    match repository.apply(&path.join("record"), step, changes, &Rules::default()) {
+    match repository.apply(&path.join(record), step, changes, &Rules::default()) {
         Ok(_) => {}
-        Err(NotApplied::Fault(_)) => std::process::exit(FAULT),
+        Err(NotApplied::Fault(fault)) => end_with(&fault),
         Err(refused @ NotApplied::Refused(_)) => panic!("{refused}"),
     }
+}
+
+fn end_with(fault: &Fault) -> ! {
+    std::process::exit(if matches!(fault, Fault::Unfinished { .. }) { UNFINISHED } else { FAULT })
 }
 
 fn with_umask(umask: u32, path: &Path) {

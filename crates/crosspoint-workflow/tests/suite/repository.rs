@@ -3,6 +3,7 @@
 mod copies;
 mod faults;
 mod locks;
+mod unfinished;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

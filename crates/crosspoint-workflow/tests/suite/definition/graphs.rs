@@ -43,6 +43,16 @@ fn a_stage_that_no_route_leads_to_is_a_warning() {
 }
 
 #[test]
+fn a_retry_that_is_never_taken_leads_to_no_stage() {
+    let retry = |limit| format!("proceed = \"done\"\nretry = {{ goto = \"b\", limit = {limit} }}");
+    let found = mistakes(&stages(&[&retry(0), "proceed = \"done\""]));
+    assert!(found.starts_with("warning") && found.contains("no route leads to the stage \"b\""), "{found}");
+    assert_eq!(mistakes(&stages(&[&retry(1), "proceed = \"done\""])), "");
+    // Nor is it a loop.
+    assert_eq!(mistakes(&stages(&["", "retry = { goto = \"a\", limit = 0 }"])), "");
+}
+
+#[test]
 fn a_route_to_a_stage_that_could_not_be_read_is_one_mistake_and_not_two() {
     let text = "name = \"w\"\n[[stage]]\nid = \"a\"\nagent = \"x\"\naction = \"do\"\nproceed = \"b\"\n\
                 [[stage]]\nid = 2\nagent = \"x\"\naction = \"do\"\n";

@@ -1,11 +1,13 @@
 //! Faults of the system: all or none also without a crash.
 
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use crosspoint_workflow::repository::{CHANGES_MAX, Fault, NotApplied, Repository, Rules, failpoint, recover};
 
-use crate::crash::{prepared, state_after};
-use crate::process::{FAULT, output, play, play_with_short_files, was_fine};
+use crate::crash::{clean, prepared, state_after};
+use crate::process::{FAULT, UNFINISHED, output, play, play_with_short_files, was_fine, was_killed};
 use crate::scratch::{Scratch, create, written};
 
 /// The places before the renames are over. A fault there leaves nothing.
@@ -49,7 +51,7 @@ fn a_fault_at_any_place_leaves_nothing() {
 fn a_fault_after_the_renames_is_finished_by_trying_again() {
     for place in ["cleaned", "done"] {
         let scratch = prepared();
-        assert_eq!(play("output", scratch.path(), &[(failpoint::FAIL, place)]).code(), Some(FAULT), "{place}");
+        assert_eq!(play("output", scratch.path(), &[(failpoint::FAIL, place)]).code(), Some(UNFINISHED), "{place}");
         assert_eq!(scratch.tree(), state_after(), "{place}");
         assert_eq!(written(&scratch.apply(1, &output())).len(), 6);
         assert_eq!(scratch.tree(), state_after(), "{place}");
@@ -88,9 +90,9 @@ fn the_kind_of_a_fault_names_no_path() {
         Fault::Full(path()),
         Fault::Mount(path()),
         Fault::Changed(path()),
-        Fault::AnotherStep { record: path(), step: 1 },
-        Fault::AnotherRoot { recorded: "/secret/other".to_owned(), root: path() },
-        Fault::Record { path: path(), why: "secret".to_owned() },
+        Fault::AnotherStep { step: 1 },
+        Fault::AnotherRoot { root: path() },
+        Fault::Record { file: "secret".to_owned(), why: "secret".to_owned() },
         Fault::NotUtf8(path()),
         Fault::Locked { root: path(), seconds: 1 },
         Fault::Unwanted,
@@ -100,6 +102,46 @@ fn the_kind_of_a_fault_names_no_path() {
     let kinds: std::collections::BTreeSet<&str> = faults.iter().map(Fault::kind).collect();
     assert_eq!(kinds.len(), faults.len(), "each has its own");
     assert!(!kinds.iter().any(|kind| kind.contains("secret")), "{kinds:?}");
+}
+
+/// Callers of an API read of these faults, and may not see where the server keeps its data.
+#[test]
+fn what_a_record_says_against_an_output_does_not_tell_where_the_record_is() {
+    let scratch = prepared();
+    scratch.apply(1, &[create("a", "")]);
+    let fault = |changes: &[_]| scratch.try_apply(1, changes).expect_err("it cannot be applied").to_string();
+    assert_eq!(fault(&output()), "step 1 of the run was another output");
+    fs::write(scratch.record().join("step-1.done.json"), "{").expect("it can be written");
+    let text = fault(&output());
+    assert!(text.starts_with("the file step-1.done.json in the record of the run is damaged: EOF"), "{text}");
+
+    let scratch = prepared();
+    assert!(was_killed(play("output", scratch.path(), &[(failpoint::KILL, "placed.1")])));
+    clean(&scratch);
+    let contents = scratch.record().join("step-1.after");
+    fs::rename(&contents, scratch.record().join("aside")).expect("it is there");
+    symlink("aside", &contents).expect("it can be linked");
+    let text = recover(&scratch.record()).expect_err("it is a link").to_string();
+    assert!(text.contains("step-1.after") && !text.contains("record/"), "{text}");
+}
+
+#[test]
+fn another_directory_at_the_path_of_the_root_is_a_fault_that_says_what_to_do() {
+    let scratch = Scratch::new();
+    scratch.apply(1, &[create("a", "")]);
+    let root = scratch.root();
+    fs::rename(&root, scratch.path().join("aside")).expect("it is there");
+    fs::create_dir(&root).expect("it can be made");
+    match scratch.try_apply(2, &[create("b", "")]) {
+        Err(NotApplied::Fault(fault @ Fault::AnotherRoot { .. })) => {
+            let text = format!("{} is another directory than the one that the run began in", root.display());
+            assert_eq!(fault.to_string(), text);
+            let hint =
+                "put the directory back that the run began in, or cancel the run and begin it again in the new one";
+            assert_eq!(fault.hint(), hint);
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -126,9 +168,5 @@ fn a_root_or_a_record_that_cannot_be_used_is_a_fault() {
     let record = scratch.root().join("file");
     let applied = scratch.open().apply(&record, 1, &[create("a", "")], &Rules::default());
     assert!(matches!(applied, Err(NotApplied::Fault(_))), "{applied:?}");
-    std::fs::create_dir(scratch.record()).expect("it can be made");
-    std::fs::write(scratch.record().join("step-1.commit.json"), "{").expect("it can be written");
-    let applied = scratch.try_apply(2, &[create("a", "")]);
-    assert!(matches!(applied, Err(NotApplied::Fault(Fault::Record { .. }))), "{applied:?}");
     assert_eq!(scratch.tree().len(), 1);
 }

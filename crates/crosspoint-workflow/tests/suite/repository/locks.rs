@@ -42,7 +42,7 @@ fn recovering_waits_for_a_lock_with_an_end() {
     assert!(was_killed(play("output", scratch.path(), &[(failpoint::KILL, "placed.1")])));
     let lock = held(&scratch);
     let recovered = recover_within(&scratch.record(), Duration::ZERO);
-    assert!(matches!(recovered, Err(Fault::Locked { .. })), "{recovered:?}");
+    assert!(matches!(recovered, Err(Fault::Unfinished { step: 1, .. })), "{recovered:?}");
     drop(lock);
     assert_eq!(recover_within(&scratch.record(), Duration::ZERO).expect("it is free").finished, [1]);
     assert_eq!(scratch.tree(), state_after());
