@@ -72,10 +72,10 @@ pub(crate) fn output() -> Vec<Change> {
     ]
 }
 
-/// The output of the random kills: long enough to be killed in the middle of it.
+/// The output of the random kills: long enough to be killed in the middle of it, in each file more than a page.
 pub(crate) fn long_output() -> Vec<Change> {
-    let new = (0..40).map(|number| create(&format!("new/{}/f{number}", number % 7), &"n".repeat(20_000)));
-    new.chain((0..40).map(|number| update(&format!("old/f{number}"), &"u".repeat(20_000)))).collect()
+    let new = (0..40).map(|number| create(&format!("new/{}/f{number}", number % 7), &"n".repeat(5_000)));
+    new.chain((0..40).map(|number| update(&format!("old/f{number}"), &"u".repeat(5_000)))).collect()
 }
 
 #[test]
