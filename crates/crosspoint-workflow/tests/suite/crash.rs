@@ -40,11 +40,13 @@ pub(crate) fn state_after() -> BTreeMap<String, String> {
 const BEFORE_COMMIT: [&str; 9] =
     ["kept_contents", "planned", "staging_made", "staged.0", "staged.1", "staged.2", "staged.4", "staged.5", "synced"];
 
-const AFTER_COMMIT: [&str; 13] = [
+const AFTER_COMMIT: [&str; 15] = [
     "committed",
     "made.0",
     "made.1",
+    "checked.0",
     "placed.0",
+    "checked.1",
     "kept.1",
     "placed.1",
     "placed.2",

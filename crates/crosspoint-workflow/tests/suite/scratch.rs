@@ -16,8 +16,8 @@ impl Scratch {
         Scratch::within(&std::env::temp_dir())
     }
 
-    /// A directory whose files are in memory, where the system has such a place. There syncs take no time, and a process
-    /// that is killed leaves the same files.
+    /// A directory whose files are in memory, where the system has such a place. There syncs take no time, and a
+    /// process that is killed leaves the same files.
     pub(crate) fn in_memory() -> Scratch {
         let memory = Path::new("/dev/shm");
         if memory.is_dir() { Scratch::within(memory) } else { Scratch::new() }
