@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 
 /// What went wrong. The call wrote nothing of its output, and no output is half in place as far as the record can be
-/// read, except where [`Fault::Unfinished`] says so. [`Fault::Unwanted`] may come before an interrupted step is settled.
+/// read, except where [`Fault::Unfinished`] says so. [`Fault::Unwanted`] may come while an interrupted step still waits
+/// to be settled.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// A directory or a file does not exist, or no longer.

@@ -91,6 +91,7 @@ fn place(
     let (directory, name) = spelling::split(path);
     let parent = parents.get_checked(directory)?;
     let there = look(&parent, name).map_err(fault)?;
+    reached_for("checked", number).map_err(fault)?;
     let placed = match (there, change) {
         (None, FileChange::Created) => rename_anew(staging, &new, &parent, name),
         // The original was set aside, and a crash came.

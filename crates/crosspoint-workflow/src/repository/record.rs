@@ -191,8 +191,8 @@ impl Record {
     }
 }
 
-/// Makes a directory and those above it, from the top. Each name is synced before the next one is made, so a crash leaves
-/// at most the deepest one without.
+/// Makes a directory and those above it, from the top. Each name is synced before the next one is made, so after a
+/// crash at most the deepest one is not.
 fn make_directories(path: &Path) -> Result<(), Fault> {
     let absolute = std::path::absolute(path).map_err(|source| Fault::from_io(path, source))?;
     let directories: Vec<&Path> = absolute.ancestors().collect();

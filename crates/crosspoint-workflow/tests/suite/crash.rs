@@ -1,12 +1,14 @@
 //! A process that is killed while it applies an output: the repository is exactly as before, or exactly as after.
 
+mod moments;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use crosspoint_workflow::repository::{Fault, Recovered, failpoint, recover};
 
-use crate::process::{FAULT, UNFINISHED, long_output, output, play, start, was_fine, was_killed};
+use crate::process::{FAULT, UNFINISHED, output, play, was_fine, was_killed};
 use crate::scratch::{Scratch, written};
 
 /// A repository before the output.
@@ -38,11 +40,13 @@ pub(crate) fn state_after() -> BTreeMap<String, String> {
 const BEFORE_COMMIT: [&str; 9] =
     ["kept_contents", "planned", "staging_made", "staged.0", "staged.1", "staged.2", "staged.4", "staged.5", "synced"];
 
-const AFTER_COMMIT: [&str; 13] = [
+const AFTER_COMMIT: [&str; 15] = [
     "committed",
     "made.0",
     "made.1",
+    "checked.0",
     "placed.0",
+    "checked.1",
     "kept.1",
     "placed.1",
     "placed.2",
@@ -339,37 +343,6 @@ fn a_step_that_is_done_is_not_looked_at_again() {
     scratch.apply(2, &[crate::scratch::create("later", "x")]);
     fs::remove_file(scratch.root().join("later")).expect("it is there");
     assert_eq!(scratch.tree(), edited);
-}
-
-#[test]
-fn killed_at_any_moment_it_is_all_or_none() {
-    let rounds = std::env::var("CROSSPOINT_TEST_KILLS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(50);
-    let filled = || {
-        let scratch = Scratch::new();
-        (0..40).for_each(|number| scratch.put(&format!("old/f{number}"), "old"));
-        scratch
-    };
-    let before = filled().tree();
-    let whole = filled();
-    let started = std::time::Instant::now();
-    assert!(start("long output", whole.path()).wait().expect("it ends").success());
-    let (time, after) = (started.elapsed(), whole.tree());
-    for round in 0..rounds {
-        let scratch = filled();
-        let mut child = start("long output", scratch.path());
-        // Spread over the whole time that it takes. Waiting is by the clock alone: any moment is a good one.
-        let moment = std::time::Instant::now() + time * round / rounds;
-        while std::time::Instant::now() < moment {
-            std::thread::yield_now();
-        }
-        child.kill().expect("it can be killed");
-        child.wait().expect("it ends");
-        recover(&scratch.record()).expect("it can be recovered");
-        let tree = scratch.tree();
-        assert!(tree == before || tree == after, "round {round}: {:?}", tree.keys());
-        assert_eq!(written(&scratch.apply(1, &long_output())).len(), 80);
-        assert!(scratch.tree() == after, "round {round}");
-    }
 }
 
 /// Applies the output again, and finds it as it should be.

@@ -4,12 +4,19 @@ use std::fs;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crosspoint_workflow::repository::{Applied, Change, Fault, Misplaced, NotApplied, Operation, REFUSED_MAX, Rules};
 use rustix::fs::{CWD, FileType, Mode, RenameFlags, mknodat, renameat_with};
 
+use crate::crash::{prepared, state_after};
+use crate::process::{CHANGED, output, play_around};
 use crate::scratch::{Scratch, create, tree, update};
+
+/// How many outputs race with a link at least, and at most until one was applied and one met the link.
+const STEPS_MIN: u32 = 200;
+const STEPS_MAX: u32 = 20_000;
 
 fn refused(result: Result<impl std::fmt::Debug, NotApplied>) -> Vec<Misplaced> {
     match result {
@@ -134,6 +141,35 @@ fn what_is_there_refuses_the_whole_output() {
     assert_eq!((scratch.tree(), tree(&outside)), (before, outside_before));
 }
 
+/// A directory with files of the output is swapped for a link to outside at a place between a check and a write.
+#[test]
+fn a_link_that_is_planted_between_check_and_write_never_leads_outside() {
+    // The last check of the directory is right before its last file is written, through the handle that was checked.
+    let met = ["kept_contents", "planned", "staged.1", "synced", "committed", "made.1", "checked.0", "placed.0"];
+    let met = met.into_iter().chain(["checked.1", "kept.1", "placed.1"]).map(|place| (place, Some(CHANGED)));
+    let passed = ["checked.2", "placed.2", "placed.5", "settled", "cleaned"].map(|place| (place, Some(0)));
+    for (place, expected) in met.chain(passed) {
+        let scratch = prepared();
+        let before = scratch.tree();
+        let (outside, planted) = (scratch.path().join("outside"), scratch.path().join("planted"));
+        fs::create_dir(&outside).expect("it can be made");
+        fs::write(outside.join("two"), "two").expect("it can be written");
+        symlink(&outside, &planted).expect("it can be linked");
+        let swap = || swap(&scratch.root().join("old"), &planted);
+        let status = play_around("output", scratch.path(), place, swap);
+        assert_eq!(status.code(), expected, "{place}");
+        assert_eq!(tree(&outside), [("two".to_owned(), "two".to_owned())].into(), "{place}");
+        swap();
+        assert_eq!(scratch.tree(), if expected == Some(0) { state_after() } else { before }, "{place}");
+        scratch.apply(1, &output());
+        assert_eq!(scratch.tree(), state_after(), "{place}");
+    }
+}
+
+fn swap(one: &Path, other: &Path) {
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("they can be swapped");
+}
+
 /// A second thread swaps a directory for a link to outside, again and again, while outputs are applied.
 #[test]
 fn a_link_that_is_planted_meanwhile_never_leads_outside() {
@@ -159,21 +195,24 @@ fn a_link_that_is_planted_meanwhile_never_leads_outside() {
             while !is_over.load(Ordering::Relaxed) {
                 // Twice, so that the directory is back at its place.
                 for _ in 0..2 {
-                    renameat_with(CWD, &real, CWD, &planted, RenameFlags::EXCHANGE).expect("they can be swapped");
+                    swap(&real, &planted);
                     std::thread::yield_now();
                 }
             }
         });
         // Also ends the thread when something below is not as expected.
         let _over = Over(&is_over);
-        let (mut last, mut applied) = ("start".to_owned(), 0);
-        for step in 0..200 {
+        let (mut last, mut applied, mut met, mut step) = ("start".to_owned(), 0, 0, 0);
+        while step < STEPS_MIN || applied == 0 || met == 0 {
+            assert!(step < STEPS_MAX, "{applied} outputs were applied, and {met} met the link");
             let text = format!("step {step}");
-            let is_applied = apply_once(&scratch, step, &text);
-            applied += usize::from(is_applied);
-            last = if is_applied { text } else { last };
+            let end = apply_once(&scratch, step, &text);
+            applied += usize::from(end == End::Applied);
+            met += usize::from(end == End::Met);
+            last = if end == End::Applied { text } else { last };
             let contents = contents(&handles);
-            assert!(contents.iter().all(|it| *it == last), "half of step {step}, applied: {is_applied}, {contents:?}");
+            assert!(contents.iter().all(|it| *it == last), "half of step {step}, {end:?}, {contents:?}");
+            step += 1;
         }
         let made = fs::read_dir(format!("/proc/self/fd/{}", handles[0].as_raw_fd())).expect("it can be listed");
         // Its files, the directory in it, and one new directory for each output.
@@ -191,8 +230,17 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Returns whether the output was applied; otherwise it was refused or taken back.
-fn apply_once(scratch: &Scratch, step: u32, text: &str) -> bool {
+/// How an output came out that races with a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Applied,
+    /// The link was there when the places were looked at.
+    Refused,
+    /// The link came after that, and what was written is taken back.
+    Met,
+}
+
+fn apply_once(scratch: &Scratch, step: u32, text: &str) -> End {
     let mut changes = Vec::new();
     for number in 0..4 {
         for directory in ["e", "d", "d/deep"] {
@@ -201,8 +249,9 @@ fn apply_once(scratch: &Scratch, step: u32, text: &str) -> bool {
     }
     changes.push(create(&format!("d/new-{step}/x"), text));
     match scratch.try_apply(step, &changes) {
-        Ok(Applied::Written(_)) => true,
-        Err(NotApplied::Refused(_) | NotApplied::Fault(Fault::Changed(_))) => false,
+        Ok(Applied::Written(_)) => End::Applied,
+        Err(NotApplied::Refused(_)) => End::Refused,
+        Err(NotApplied::Fault(Fault::Changed(_))) => End::Met,
         other => panic!("{other:?}"),
     }
 }

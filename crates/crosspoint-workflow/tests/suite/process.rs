@@ -7,7 +7,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use crosspoint_workflow::repository::{
     Change, Fault, KEPT_FILE_BYTES_MAX, NotApplied, Repository, Rules, failpoint, recover,
 };
-use rustix::fs::Mode;
+use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
 use rustix::process::{Resource, Rlimit};
 
 use crate::scratch::{create, update};
@@ -21,6 +21,9 @@ pub(crate) const FAULT: i32 = 42;
 /// What a role ends with when the fault left a step unfinished.
 pub(crate) const UNFINISHED: i32 = 43;
 
+/// What a role ends with when another program changed a path meanwhile.
+pub(crate) const CHANGED: i32 = 44;
+
 pub(crate) fn command(part: &str, directory: &Path, places: &[(&str, &str)]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("it is known"));
     prepare(&mut command, part, directory, places);
@@ -29,7 +32,8 @@ pub(crate) fn command(part: &str, directory: &Path, places: &[(&str, &str)]) -> 
 
 fn prepare(command: &mut Command, part: &str, directory: &Path, places: &[(&str, &str)]) {
     command.args(["--exact", "process::plays_its_part", "--nocapture", "--test-threads", "1"]);
-    command.env(PART, part).env(DIRECTORY, directory).env_remove(failpoint::KILL).env_remove(failpoint::FAIL);
+    command.env(PART, part).env(DIRECTORY, directory);
+    command.env_remove(failpoint::KILL).env_remove(failpoint::FAIL).env_remove(failpoint::WAIT);
     command.envs(places.iter().copied());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
 }
@@ -40,6 +44,25 @@ pub(crate) fn start(part: &str, directory: &Path) -> Child {
 
 pub(crate) fn play(part: &str, directory: &Path, places: &[(&str, &str)]) -> ExitStatus {
     command(part, directory, places).status().expect("it ends")
+}
+
+/// Plays a role, and does something else when the role comes to a place, before it goes on.
+pub(crate) fn play_around(part: &str, directory: &Path, place: &str, meddle: impl FnOnce()) -> ExitStatus {
+    let pipe = directory.join(format!("pipe-{place}"));
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("it can be made");
+    let wait = format!("{place}:{}", pipe.display());
+    let mut child = command(part, directory, &[(failpoint::WAIT, &wait)]).spawn().expect("it starts");
+    let opened = loop {
+        // Fails as long as the role does not wait for it.
+        if let Ok(opened) = open(&pipe, OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty()) {
+            break opened;
+        }
+        assert!(child.try_wait().expect("it can be asked").is_none(), "it ended before it came to {place}");
+        std::thread::yield_now();
+    };
+    meddle();
+    drop(opened);
+    child.wait().expect("it ends")
 }
 
 /// Plays a role in which no file may be longer than a number of blocks of 512 or 1024 bytes, whichever the shell takes.
@@ -72,10 +95,10 @@ pub(crate) fn output() -> Vec<Change> {
     ]
 }
 
-/// The output of the random kills: long enough to be killed in the middle of it.
+/// The output of the random kills: long enough to be killed in the middle of it, in each file more than a page.
 pub(crate) fn long_output() -> Vec<Change> {
-    let new = (0..40).map(|number| create(&format!("new/{}/f{number}", number % 7), &"n".repeat(20_000)));
-    new.chain((0..40).map(|number| update(&format!("old/f{number}"), &"u".repeat(20_000)))).collect()
+    let new = (0..40).map(|number| create(&format!("new/{}/f{number}", number % 7), &"n".repeat(5_000)));
+    new.chain((0..40).map(|number| update(&format!("old/f{number}"), &"u".repeat(5_000)))).collect()
 }
 
 #[test]
@@ -118,7 +141,14 @@ fn apply_with(path: &Path, record: &str, step: u32, changes: &[Change]) {
 }
 
 fn end_with(fault: &Fault) -> ! {
-    std::process::exit(if matches!(fault, Fault::Unfinished { .. }) { UNFINISHED } else { FAULT })
+    let (is_unfinished, is_changed) = (matches!(fault, Fault::Unfinished { .. }), matches!(fault, Fault::Changed(_)));
+    std::process::exit(if is_unfinished {
+        UNFINISHED
+    } else if is_changed {
+        CHANGED
+    } else {
+        FAULT
+    })
 }
 
 fn with_umask(umask: u32, path: &Path) {

@@ -13,9 +13,20 @@ pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
     pub(crate) fn new() -> Scratch {
+        Scratch::within(&std::env::temp_dir())
+    }
+
+    /// A directory whose files are in memory, where the system has such a place. There syncs take no time, and a
+    /// process that is killed leaves the same files.
+    pub(crate) fn in_memory() -> Scratch {
+        let memory = Path::new("/dev/shm");
+        if memory.is_dir() { Scratch::within(memory) } else { Scratch::new() }
+    }
+
+    fn within(directory: &Path) -> Scratch {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("crosspoint-workflow-{}-{count}", std::process::id()));
+        let path = directory.join(format!("crosspoint-workflow-{}-{count}", std::process::id()));
         fs::create_dir_all(path.join("root")).expect("a directory can be made");
         Scratch(path.canonicalize().expect("it is there"))
     }

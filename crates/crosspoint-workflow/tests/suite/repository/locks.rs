@@ -11,7 +11,7 @@ use crate::process::{output, play, was_killed};
 use crate::scratch::{Scratch, create, update};
 
 /// Locks a root as `flock .` in it does.
-fn held(scratch: &Scratch) -> File {
+pub(crate) fn held(scratch: &Scratch) -> File {
     let root = File::open(scratch.root()).expect("it is there");
     root.lock().expect("it can be locked");
     root

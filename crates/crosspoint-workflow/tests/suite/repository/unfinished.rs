@@ -1,10 +1,11 @@
 //! Steps that a crash left half in place, and that can be neither finished nor taken back just now.
 
-use std::fs::{self, File};
+use std::fs;
 use std::time::Duration;
 
 use crosspoint_workflow::repository::{Applied, Fault, NotApplied, Rules, failpoint, recover, recover_within};
 
+use super::locks::held;
 use crate::crash::{prepared, state_after};
 use crate::process::{UNFINISHED, output, play, was_killed};
 use crate::scratch::{Scratch, create};
@@ -36,10 +37,9 @@ fn faults(scratch: &Scratch) -> [Fault; 3] {
 
 /// What is in the way of step 1, which is unfinished.
 fn why(fault: Fault) -> Fault {
-    match fault {
-        Fault::Unfinished { step: 1, why } => *why,
-        other => panic!("{other:?}"),
-    }
+    let text = format!("{fault:?}");
+    let Fault::Unfinished { step: 1, why } = fault else { panic!("{text}") };
+    *why
 }
 
 #[test]
@@ -90,13 +90,6 @@ fn a_step_in_a_directory_that_was_moved_away_is_unfinished() {
         scratch.apply(1, &output());
         assert_eq!(scratch.tree(), state_after());
     }
-}
-
-/// Locks a root as `flock .` in it does.
-fn held(scratch: &Scratch) -> File {
-    let root = File::open(scratch.root()).expect("it is there");
-    root.lock().expect("it can be locked");
-    root
 }
 
 #[test]
