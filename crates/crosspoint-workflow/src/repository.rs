@@ -77,7 +77,7 @@ pub use self::limit::{
     REFUSED_MAX, SHOWN_PATH_CHARACTERS_MAX,
 };
 use self::protected::Protected;
-pub use self::recover::{Recovered, recover, recover_within};
+pub use self::recover::{Recovered, half_written, recover, recover_within};
 pub use self::remove::remove;
 use self::root::Root;
 
@@ -92,6 +92,19 @@ impl Repository {
     /// Opens a root directory, which must exist. The path may lead through links; they are resolved once, here.
     pub fn open(root: &Path) -> Result<Repository, Fault> {
         Ok(Repository { root: Root::open(root)?, lock_wait_max: LOCK_WAIT_MAX })
+    }
+
+    /// Opens the directory that was opened before as this one, where it is still at its path. So the handle need not be
+    /// kept open for as long as a person thinks.
+    pub fn open_again(path: &Path, inode: u64) -> Result<Repository, Fault> {
+        let repository = Repository::open(path)?;
+        let is_same = repository.root.inode() == inode && repository.path() == path;
+        if is_same { Ok(repository) } else { Err(Fault::AnotherRoot { root: path.to_owned() }) }
+    }
+
+    /// Returns the number of the root directory, by which it is told from another one at its path.
+    pub fn inode(&self) -> u64 {
+        self.root.inode()
     }
 
     /// Sets the longest wait for the lock of the root, instead of [`LOCK_WAIT_MAX`].

@@ -28,6 +28,7 @@ use crosspoint_exchange::trace::Trace;
 use uuid::Uuid;
 
 use crate::schemas::Schemas;
+use crate::workflow;
 
 pub(crate) use self::refusal::{denied, fault, reason, tried};
 
@@ -53,6 +54,9 @@ impl Backend for Orchestrator {
     async fn submit(&self, caller: &Caller, new: NewJob) -> Result<Submitted<Tracked>, Unaccepted<Tracked>> {
         #[cfg(feature = "leaks")]
         crate::leak::document(&new.document.0);
+        if *new.work == *workflow::WORK {
+            return Err(Unaccepted::Refused(workflow::begun_elsewhere()));
+        }
         if let Some(report) = self.mismatch(&new).await? {
             return Err(Unaccepted::Mismatch(report));
         }

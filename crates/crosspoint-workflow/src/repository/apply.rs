@@ -119,9 +119,9 @@ fn decide(changes: &[Change], inspected: &Inspected) -> Result<Vec<FileChange>, 
 
 fn decide_one(operation: Operation, found: Found) -> Result<FileChange, ClashReason> {
     match (operation, found) {
-        (Operation::Create | Operation::Update, Found::Same) => Ok(FileChange::Unchanged),
-        (Operation::Create, Found::Nothing) => Ok(FileChange::Created),
-        (Operation::Update, Found::Other(_)) => Ok(FileChange::Updated),
+        (Operation::Create | Operation::Update | Operation::Write, Found::Same) => Ok(FileChange::Unchanged),
+        (Operation::Create | Operation::Write, Found::Nothing) => Ok(FileChange::Created),
+        (Operation::Update | Operation::Write, Found::Other(_)) => Ok(FileChange::Updated),
         (Operation::Create, Found::Other(_)) => Err(ClashReason::Exists),
         (Operation::Update, Found::Nothing) => Err(ClashReason::Missing),
     }

@@ -5,17 +5,27 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crosspoint_contracts::clause::Clause;
-pub use crosspoint_contracts::workflow::Operation;
 use serde::{Deserialize, Serialize};
 
 use super::fault::Fault;
+
+/// What is to be done to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Make a new file.
+    Create,
+    /// Replace a file that is there.
+    Update,
+    /// Whichever of the two is right: agents of contracts without operations do not say.
+    Write,
+}
 
 /// One file to write.
 #[derive(Clone)]
 pub struct Change {
     /// The place of the file, from the root.
     pub path: String,
-    /// Whether the file is new.
+    /// What is to be done to the file.
     pub operation: Operation,
     /// The complete new content.
     pub content: Arc<str>,

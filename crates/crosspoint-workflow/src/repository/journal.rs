@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crosspoint_contracts::workflow::Operation;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::change::{Applied, Change, Clash, FileChange, Written};
+use super::change::{Applied, Change, Clash, FileChange, Operation, Written};
 use super::fault::Fault;
 use super::root::Root;
 use super::spelling;
@@ -145,6 +144,7 @@ pub(super) fn digest(changes: &[Change]) -> String {
         let operation = match change.operation {
             Operation::Create => 0,
             Operation::Update => 1,
+            Operation::Write => 2,
         };
         hasher.update([operation]);
         for text in [change.path.as_str(), &change.content] {

@@ -1,6 +1,6 @@
 //! Brings to an end what a crash interrupted.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::fault::Fault;
@@ -49,13 +49,24 @@ pub fn recover_within(record: &Path, lock_wait_max: Duration) -> Result<Recovere
     settle(&root, &record, &steps)
 }
 
+/// Returns the root in which a step of this record may be half in place.
+pub fn half_written(record: &Path) -> Option<PathBuf> {
+    let record = Record::open(record).ok()?;
+    let steps = record.steps().ok()?;
+    let (step, stage) = steps.into_iter().find(|(_, stage)| is_half_done(*stage))?;
+    Some(PathBuf::from(record.journal(step, stage).ok()??.root))
+}
+
+fn is_half_done(stage: Stage) -> bool {
+    match stage {
+        Stage::Commit | Stage::Undo => true,
+        Stage::Plan | Stage::Done => false,
+    }
+}
+
 /// Returns what a fault means while these steps are as they are: if one of them may be half in place, it is not
 /// finished.
 pub(super) fn unsettled(steps: &[(u32, Stage)], fault: Fault) -> Fault {
-    let is_half_done = |stage| match stage {
-        Stage::Commit | Stage::Undo => true,
-        Stage::Plan | Stage::Done => false,
-    };
     match steps.iter().find(|(_, stage)| is_half_done(*stage)) {
         Some((step, _)) => fault.unfinished(*step),
         None => fault,

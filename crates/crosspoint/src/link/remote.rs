@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crosspoint_contracts::clause::all::ALL_129;
 use crosspoint_contracts::failure::{Dispatched, Failure, Repeat};
 use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_contracts::request::Door;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::Health;
 use crosspoint_engine::runtime::{Attempt, Gone, Reached};
@@ -144,6 +145,12 @@ impl Agent {
 pub(super) async fn request(attempt: &Attempt, options: &AgentOptions) -> Result<Outgoing, Failed> {
     let document = attempt.document().await?;
     let assignment = assignment(attempt.job(), attempt.number(), &document, attempt.time_left());
+    // A stage of a run came from no caller. In the contract that it was written in, its document has everything in it,
+    // and is as that contract prints it.
+    let asked = &attempt.job().request;
+    if asked.child_of().is_some() && asked.door == Door::Contract(options.contract) {
+        return outgoing::request(&assignment, &AgentOptions { carry: false, ..options.clone() });
+    }
     let outgoing = outgoing::request(&assignment, options)?;
     if let Some(lost) = &outgoing.lost {
         attempt.noted(ALL_129.id, ALL_129.level, lost.clone());

@@ -7,9 +7,11 @@ use axum::extract::State;
 use axum::http::header::{HeaderValue, LOCATION};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::Response;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::Repeat;
+use crosspoint_contracts::reply::Question;
 use crosspoint_engine::id::JobId;
-use crosspoint_engine::job::Job;
+use crosspoint_engine::job::{self, Job};
 use crosspoint_engine::runtime::{Ahead, NO_SERVER, Stuck, Submitted, Unaccepted, Watch};
 use crosspoint_engine::store::Found;
 use crosspoint_exchange::backend::{self, Backend};
@@ -37,6 +39,9 @@ pub(super) async fn submit_job(
         return Err(Refusal::stopping().into());
     }
     let new = submit::new_job(&received.bytes, &headers, who.caller())?;
+    if *new.work == *crate::workflow::WORK {
+        return Err(crate::workflow::begun_elsewhere().into());
+    }
     let mismatch = app.doors().backend.mismatch(&new).await.map_err(|why| why.refusal(&[]))?;
     if let Some(report) = mismatch {
         return Err(backend::Unaccepted::<Tracked>::Mismatch(report).refusal(&[]).into());
@@ -74,8 +79,10 @@ pub(super) async fn list_jobs(State(app): State<App>, who: Who, uri: Uri) -> Res
     let mut out = Vec::with_capacity(1024 * (page.jobs.len() + 1));
     let mut object = Object::open(&mut out);
     let ahead = who.ahead(Ahead::Left);
+    let mut workflows = app.workflows(&page.jobs).await.into_iter();
     push_array(object.name("jobs"), &page.jobs, |out, job| {
-        let beside = Beside { stuck: app.stuck(job, ahead), has_caller: who.sees_all(), ..Beside::default() };
+        let (stuck, workflow) = (app.stuck(job, ahead), workflows.next().flatten());
+        let beside = Beside { stuck, workflow, has_caller: who.sees_all(), ..Beside::default() };
         let extent = if who.reads_in_lists(job) { Extent::Listed } else { Extent::Bare };
         view::push_job(out, job, &beside, extent);
     });
@@ -112,7 +119,9 @@ pub(super) async fn answer_job(
     Id(id): Id,
     received: Received,
 ) -> Result<Response, Refused> {
-    let asking = app.job_for(&who, id).await?.job();
+    let watch = app.job_for(&who, id).await?;
+    // A stage that asks by itself is answered where its run is shown.
+    let asking = app.resting(&watch.job(), Job::is_asking);
     let answer = submit::answer(&received.bytes)?;
     if *asking.request.work == *crate::workflow::WORK && !crosspoint_workflow::run::is_readable(answer.get()) {
         let what = "the answer repeats a name in an object, or nests too deep for the envelope that it is put into";
@@ -121,10 +130,10 @@ pub(super) async fn answer_job(
     let job = app
         .engine()
         .acting(who.on_record())
-        .answer(id, answer)
+        .answer(asking.id(), answer)
         .await
         .map_err(|why| denied(&why, Refusal::no_such_job))?;
-    app.shown(&who, job).await
+    app.shown(&who, if job.id() == id { job } else { watch.job() }).await
 }
 
 pub(super) async fn retry_job(
@@ -136,12 +145,24 @@ pub(super) async fn retry_job(
     if app.stopping().is_cancelled() {
         return Err(Refusal::stopping().into());
     }
-    app.job_for(&who, id).await?;
+    let job = app.job_for(&who, id).await?.job();
+    // A stage that waits for an operator is begun again where its run is shown.
+    let retried = app.resting(&job, |stage| !stage.is_asking() && stage.needs_a_person());
+    if retried.outcome().is_some() && retried.request.child_of().is_some() {
+        return Err(of_a_stage(&retried).into());
+    }
     let key = idempotency_key(&headers)?;
-    let retried =
-        app.engine().acting(who.on_record()).retry(id, key).await.map_err(|why| denied(&why, Refusal::no_such_job))?;
+    let retrying = app.engine().acting(who.on_record()).retry(retried.id(), key).await;
+    let retried = retrying.map_err(|why| denied(&why, Refusal::no_such_job))?;
     let job = watch_of(retried.map_err(|why| app.refuse(why, ""))?).job();
     Ok(located(StatusCode::ACCEPTED, &job, &Beside { has_caller: who.sees_all(), ..Beside::default() }))
+}
+
+/// A stage alone would be done in the directory of the configuration, and its files would be written nowhere (WF-8).
+fn of_a_stage(stage: &Job) -> Refusal {
+    let run = stage.request.child_of().map(|run| run.to_string()).unwrap_or_default();
+    let message = format!("this job was a stage of the workflow run {run}, and is not done without it");
+    Refusal::conflict(message, "answer the run where it waits: the stage is done again, as part of it")
 }
 
 /// A repeat is answered like the first request.
@@ -190,6 +211,35 @@ impl App {
         Some(stuck)
     }
 
+    /// Returns what is shown of the workflow that a job is a run of. What cannot be read is not shown.
+    async fn workflow(&self, job: &Job) -> Option<Body> {
+        if *job.request.work != *crate::workflow::WORK {
+            return None;
+        }
+        crate::workflow::about(&self.engine().document(job.seq()).await.ok()??.0)
+    }
+
+    async fn workflows(&self, jobs: &[Job]) -> Vec<Option<Body>> {
+        let mut workflows = Vec::with_capacity(jobs.len());
+        for job in jobs {
+            workflows.push(self.workflow(job).await);
+        }
+        workflows
+    }
+
+    /// Returns the stage that a job waits for, if it is one that is meant; else the job itself.
+    fn resting(&self, job: &Arc<Job>, is_meant: impl Fn(&Job) -> bool) -> Arc<Job> {
+        self.engine().resting_stage(job).filter(|stage| is_meant(stage)).unwrap_or_else(|| job.clone())
+    }
+
+    /// Returns what a person is asked by the stage that a job waits for.
+    fn question_of_stage(&self, job: &Job) -> Option<Question> {
+        match &self.engine().resting_stage(job)?.state {
+            job::State::Waiting { question, .. } => Some(question.clone()),
+            _ => None,
+        }
+    }
+
     async fn violations(&self, job: &Job) -> Result<Vec<Found>, Refused> {
         Ok(self.engine().violations(job.id()).await.map_err(|error| fault(&error))?)
     }
@@ -199,7 +249,8 @@ impl App {
         let violations = self.violations(&job).await?;
         let owed = self.deliveries().owed(&job).await.map_err(|error| fault(&error))?;
         let stuck = self.stuck(&job, who.ahead(Ahead::Counted));
-        let beside = Beside { stuck, has_caller: who.sees_all(), owed, violations };
+        let (question, workflow) = (self.question_of_stage(&job), self.workflow(&job).await);
+        let beside = Beside { stuck, question, workflow, has_caller: who.sees_all(), owed, violations };
         Ok(held(response(StatusCode::OK, view::job(&job, &beside)), room))
     }
 }

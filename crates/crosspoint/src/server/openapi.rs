@@ -10,6 +10,7 @@
 
 mod bridge;
 mod event;
+mod health;
 mod message;
 mod open;
 mod operation;

@@ -4,6 +4,7 @@ mod event;
 mod outcome;
 
 use crosspoint_contracts::content::Body;
+use crosspoint_contracts::reply::Question;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Breaker, FAILURES_MAX};
 use crosspoint_engine::grant::{Grant, Role, Unusable};
@@ -34,6 +35,10 @@ pub(super) enum Extent {
 #[derive(Default)]
 pub(crate) struct Beside {
     pub(crate) stuck: Option<Stuck>,
+    /// What the stage asks that it waits for.
+    pub(crate) question: Option<Question>,
+    /// Of which workflow it is a run, and where.
+    pub(crate) workflow: Option<Body>,
     /// Whether it is shown whose job it is.
     pub(crate) has_caller: bool,
     /// Who is owed its outcome.
@@ -60,6 +65,9 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
     }
     object.text("door", request.door.name());
     object.text("work", &request.work);
+    if let Some(workflow) = beside.workflow.as_ref().filter(|_| extent != Extent::Bare) {
+        object.raw("workflow", workflow.bytes());
+    }
     object.text_or_null("agent", job.agent.as_deref().or(request.pinned.as_deref()));
     object.text("state", job.phase().name());
     object.plain("attempts", job.attempts);
@@ -71,11 +79,16 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
         let mut shown = object.object("stuck");
         shown.text("reason", &stuck.reason);
         shown.quoted("since", stuck.since);
+        if let Some(stage) = stuck.stage {
+            shown.quoted("job", stage);
+        }
         shown.close();
     }
-    if let State::Waiting { question, .. } = &job.state
-        && extent != Extent::Bare
-    {
+    let own = match &job.state {
+        State::Waiting { question, .. } => Some(question),
+        State::Queued | State::Running(_) | State::Retrying { .. } | State::Poisoned | State::Ended(_) => None,
+    };
+    if let Some(question) = own.or(beside.question.as_ref()).filter(|_| extent != Extent::Bare) {
         object.raw("question", question.json().bytes());
     }
     if let Some(outcome) = job.outcome() {

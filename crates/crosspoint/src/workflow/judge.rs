@@ -1,7 +1,9 @@
 //! Looks at results before they are stored: at outputs whose work has a schema (TASK-10), and at the files of stages.
 //!
-//! In a run one bad path fails the stage's job, and nothing is written (WF-4.10). So the paths are looked at here,
-//! while the outcome of the stage can still be another one. They are looked at again when they are written.
+//! In a run one bad path fails the stage's job, and nothing is written (WF-4.10). So does an envelope that does not say
+//! where the run goes: an agent that wants a person asked must not be passed over. So both are looked at here, while the
+//! outcome of the stage can still be another one. The paths are
+//! looked at again when the files are written.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,10 +16,11 @@ use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::event::Violation;
 use crosspoint_engine::job::{Job, Origin};
 use crosspoint_engine::runtime::{Judge, Judgement};
-use crosspoint_workflow::repository::NotApplied;
+use crosspoint_workflow::repository::{Change, Fault, NotApplied};
 
-use super::artifacts;
-use super::runs::{Runs, Workplace};
+use super::runs::Runs;
+use super::workplace::Workplace;
+use super::{artifacts, output};
 use crate::schemas::Schemas;
 
 /// Longest wait for the run of a stage that has ended. After a restart the stage may be quicker than its run.
@@ -44,20 +47,34 @@ impl Judge for Judges {
             if let Ok(success) = result {
                 violations.extend(self.schemas.violated(&job.request.work, success).await);
             }
-            let bad = self.bad_file(job, result).await;
-            let instead = bad.map(|(clause, message)| {
-                let what = "a path of an artifact may not be written, so nothing was".into();
-                violations.push(Violation { clause: clause.id, level: clause.level, what });
-                Failed::said(Failure::BrokenContract, Dispatched::Yes, &message)
+            let instead = self.unusable(job, result).await.map(|unusable| {
+                violations.extend(unusable.violation);
+                Failed::said(unusable.failure, Dispatched::Yes, &unusable.message)
             });
             Judgement { violations, instead }
         })
     }
 }
 
+/// Why a run cannot go on with what a stage gave.
+struct Unusable {
+    failure: Failure,
+    message: String,
+    violation: Option<Violation>,
+}
+
+impl Unusable {
+    fn file(clause: &'static Clause, message: String) -> Unusable {
+        let what = "a path of an artifact may not be written, so nothing was".into();
+        let violation = Some(Violation { clause: clause.id, level: clause.level, what });
+        Unusable { failure: Failure::BrokenContract, message, violation }
+    }
+}
+
 impl Judges {
-    /// Returns why the files of a stage may not be written.
-    async fn bad_file(&self, job: &Job, result: &Result<Success, Failed>) -> Option<(&'static Clause, String)> {
+    /// Returns why the run of a stage cannot go on with what the stage gave: it cannot be told where the run goes, or
+    /// the files may not be written.
+    async fn unusable(&self, job: &Job, result: &Result<Success, Failed>) -> Option<Unusable> {
         let Some(Origin::ChildOf { parent, stage }) = &job.request.origin else { return None };
         let (given, document) = match result {
             Ok(success) => (success.artifacts.as_ref(), success.document.as_ref()),
@@ -65,10 +82,17 @@ impl Judges {
                 (failed.given.as_ref().and_then(|given| given.artifacts.as_ref()), failed.document.as_deref())
             }
         };
+        let is_followed = result.as_ref().err().is_none_or(output::is_said_by);
+        if let Some(clause) = document.filter(|_| is_followed).and_then(output::unroutable) {
+            let message = format!("{} The agent's output does not say so ({}).", clause.text, clause.id);
+            return Some(Unusable { failure: Failure::BrokenContract, message, violation: None });
+        }
         let changes = match artifacts::read(given, document) {
             Ok(changes) if changes.is_empty() => return None,
             Ok(changes) => changes,
-            Err(no_file) => return Some((no_file.clause, format!("{} ({}).", no_file.what, no_file.clause.id))),
+            Err(no_file) => {
+                return Some(Unusable::file(no_file.clause, format!("{} ({}).", no_file.what, no_file.clause.id)));
+            }
         };
         let place = tokio::time::timeout(RUN_TIME_MAX, self.runs.place_of(*parent)).await.ok()?;
         let stage = stage.clone();
@@ -77,17 +101,20 @@ impl Judges {
     }
 }
 
-fn look(
-    place: &Workplace,
-    stage: &str,
-    changes: &[crosspoint_workflow::repository::Change],
-) -> Option<(&'static Clause, String)> {
-    match place.repository.check(changes, &place.rules(stage)) {
-        Ok(()) | Err(NotApplied::Fault(_)) => None,
+/// Looks at the places of all files. What is wrong with the repository itself is no fault of the agent's, and is found
+/// again when the files are written.
+fn look(place: &Workplace, stage: &str, changes: &[Change]) -> Option<Unusable> {
+    match place.open().ok()?.check(changes, &place.rules(stage)) {
+        Ok(()) => None,
+        Err(NotApplied::Fault(fault @ Fault::Limit { .. })) => {
+            let message = format!("The artifacts cannot be written: {fault}.");
+            Some(Unusable { failure: Failure::ResourceLimit, message, violation: None })
+        }
+        Err(NotApplied::Fault(_)) => None,
         Err(refused @ NotApplied::Refused(_)) => {
             let message = format!("The artifacts cannot be written: {refused}.");
             let NotApplied::Refused(paths) = refused else { return None };
-            Some((paths.first()?.clause, message))
+            Some(Unusable::file(paths.first()?.clause, message))
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crosspoint_contracts::clause::Level;
+use crosspoint_contracts::content::Body;
 use crosspoint_workflow::definition::{Definition, Mistake};
 use crosspoint_workflow::run::Feature;
 use serde::{Deserialize, Serialize};
@@ -28,6 +29,23 @@ pub(crate) struct Order {
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+/// What is shown of a run beside its job.
+#[derive(Serialize)]
+struct About<'o> {
+    name: &'o str,
+    feature: Option<&'o str>,
+    root: &'o str,
+    dry_run: bool,
+}
+
+/// Returns what is shown of a run beside its job, from the document that it came as.
+pub(crate) fn about(document: &[u8]) -> Option<Body> {
+    let order: Order = serde_json::from_slice(document).ok()?;
+    let definition = Definition::read(&order.definition).ok()?;
+    let (feature, root) = (order.feature.as_deref(), order.root.to_str()?);
+    Some(Body::of(&About { name: definition.name(), feature, root, dry_run: order.dry_run }))
 }
 
 /// An order that was checked.

@@ -1,13 +1,17 @@
 //! What a stage gave, as the output envelope that its run goes on with.
 
+use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::Failure;
 use crosspoint_contracts::outcome::{Outcome, Status};
+use crosspoint_contracts::reply::{AgentDocument, Failed};
 use crosspoint_contracts::workflow::Recommendation;
+use crosspoint_contracts::workflow::clause::{WF_3, WF_106};
 use crosspoint_contracts::{Contract, Document, Kind, Options};
 use crosspoint_engine::job::Job;
 use crosspoint_exchange::answer::{self, Beside};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::backend::snapshot;
 
@@ -45,6 +49,30 @@ fn is_said(outcome: &Outcome) -> bool {
     is_envelope && outcome.failure() == Some(Failure::AgentFailed) && !broke_off(outcome)
 }
 
+/// Whether an agent itself says that it did not succeed, and no program broke off.
+pub(super) fn is_said_by(failed: &Failed) -> bool {
+    failed.failure == Failure::AgentFailed && !is_broken_off(failed.details.as_ref())
+}
+
+#[derive(Deserialize)]
+struct Recommended {
+    #[serde(default)]
+    recommendation: Option<Value>,
+}
+
+/// Returns the rule that an envelope breaks which does not say where its run goes.
+pub(super) fn unroutable(document: &AgentDocument) -> Option<&'static Clause> {
+    if document.kind != Kind::WorkflowOutput {
+        return None;
+    }
+    let recommended = serde_json::from_str(document.document.get()).unwrap_or(Recommended { recommendation: None });
+    match recommended.recommendation.as_ref().and_then(Value::as_str) {
+        Some("proceed" | "retry" | "escalate") => None,
+        Some(_) => Some(&WF_3),
+        None => Some(&WF_106),
+    }
+}
+
 /// How a program ended, as far as the failure says.
 #[derive(Deserialize)]
 struct Ended {
@@ -54,7 +82,10 @@ struct Ended {
 }
 
 fn broke_off(outcome: &Outcome) -> bool {
-    let details = outcome.reason.as_ref().and_then(|reason| reason.details.as_ref());
+    is_broken_off(outcome.reason.as_ref().and_then(|reason| reason.details.as_ref()))
+}
+
+fn is_broken_off(details: Option<&Body>) -> bool {
     let ended = details.and_then(|details| serde_json::from_str::<Ended>(details.get()).ok());
     ended.is_some_and(|ended| ended.exit_code != 0 || ended.signal.is_some())
 }

@@ -5,7 +5,6 @@
 //! files that were written are not written again, so neither is done twice.
 
 use std::future::Future;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,9 +14,8 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Question, Success};
 use crosspoint_engine::core::{INTERNAL, Spec};
-use crosspoint_engine::policy::{Policy, Recovery, Repeats};
+use crosspoint_engine::policy::{self, Policy, Repeats};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
-use crosspoint_workflow::repository::{self, CopyLimits, Repository};
 use crosspoint_workflow::run::{Decided, Happened, Next, Run, StageRun, is_readable};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -26,7 +24,9 @@ use super::ending::Last;
 use super::held::Hold;
 use super::order::{Order, Settled};
 use super::places::Places;
-use super::runs::{Runs, Workplace};
+use super::recovery::{self, Recovery};
+use super::runs::Runs;
+use super::workplace::{self, Workplace};
 use super::{AGENT, WORK, stage};
 use crate::schemas::Schemas;
 
@@ -36,19 +36,12 @@ const CONCURRENCY: u32 = 100_000;
 /// Longest time of a run: ten years. People may think for months, and each stage has its agent's limit.
 const TOTAL: Duration = Duration::from_secs(10 * 365 * 86_400);
 
-/// How much a dry run copies at most: more is no repository that is copied while a person waits.
-const COPY_LIMITS: CopyLimits = CopyLimits { files_max: 500_000, bytes_max: 8 << 30 };
-
-/// The file in a record that says that the copy is whole.
-const COPIED: &str = "copied";
-
 /// Drives runs.
 pub(super) struct Runner {
-    places: Places,
+    pub(super) places: Places,
     runs: Arc<Runs>,
     pub(super) schemas: Arc<Schemas>,
-    /// Set when nothing is half written any more that a crash left.
-    recovered: tokio::sync::OnceCell<()>,
+    recovery: Recovery,
 }
 
 /// Why a run is not driven on.
@@ -67,7 +60,7 @@ pub(crate) fn agent(places: Places, runs: &Arc<Runs>, schemas: &Arc<Schemas>) ->
         silence: None,
         total: TOTAL,
         repeats: Repeats::BeforeStart,
-        recovery: Recovery::Resume,
+        recovery: policy::Recovery::Resume,
         cut_short_max: None,
         ..Policy::DEFAULT
     };
@@ -81,8 +74,8 @@ pub(crate) fn agent(places: Places, runs: &Arc<Runs>, schemas: &Arc<Schemas>) ->
         waiting_max: u32::MAX,
         policy,
     };
-    let recovered = tokio::sync::OnceCell::new();
-    (spec, Arc::new(Runner { places, runs: runs.clone(), schemas: schemas.clone(), recovered }))
+    let recovery = Recovery::default();
+    (spec, Arc::new(Runner { places, runs: runs.clone(), schemas: schemas.clone(), recovery }))
 }
 
 impl Link for Runner {
@@ -127,13 +120,16 @@ struct StoredStep<'s> {
 impl Runner {
     async fn drive(&self, attempt: &Attempt) -> Result<Success, Parting> {
         let settled = self.settle(attempt).await?;
-        self.recovered.get_or_init(|| recover_all(&self.places)).await;
+        self.recovery.all(self.places.records()).await;
         let id = attempt.job().id().uuid();
         let record = self.places.record(id);
-        let place = Arc::new(self.workplace(attempt, &settled).await?);
+        if attempt.is_resumed() {
+            recovery::own(attempt, &record).await?;
+        }
+        let place = Arc::new(workplace::of_run(&self.places, attempt, &settled).await?);
+        self.recovery.others(attempt, place.origin(), &record).await?;
         let _under_way = self.runs.enter(id, place.clone());
         let mut run = Run::begin(settled.definition.clone(), settled.feature.clone());
-        self.recover(attempt, &record).await?;
         let mut last = Last::default();
         for step in steps(attempt).await? {
             let happened = stored(&step).ok_or_else(|| broken_record(attempt))?;
@@ -161,7 +157,9 @@ impl Runner {
             last.note(happened);
         }
         store(attempt, unstored).await?;
-        self.clear_copy(attempt, &settled).await;
+        if settled.dry_run {
+            workplace::clear_copy(&self.places, id).await;
+        }
         Ok(Success::of(Body::of(&last.outputs(&run))))
     }
 
@@ -194,53 +192,6 @@ impl Runner {
         }
     }
 
-    /// Returns where the run works. A dry run works in a copy, which is made once.
-    async fn workplace(&self, attempt: &Attempt, settled: &Settled) -> Result<Workplace, Parting> {
-        let allowed = settled.definition.stages().iter().filter(|stage| stage.allow_git);
-        let git_stages = allowed.map(|stage| stage.id.clone()).collect();
-        if !settled.dry_run {
-            let protected = self.places.protected().to_vec();
-            let root = settled.root.clone();
-            return Ok(Workplace { repository: opened(attempt, &root).await?, root, protected, git_stages });
-        }
-        let id = attempt.job().id().uuid();
-        let (root, copy, record) = (settled.root.clone(), self.places.copy(id), self.places.record(id));
-        let skip = self.places.protected().to_vec();
-        let work = copy.clone();
-        let made = tokio::task::spawn_blocking(move || copied(&root, &copy, &record, &skip)).await;
-        let made = made.unwrap_or_else(|_| Err("it broke off".to_owned()));
-        made.map_err(|why| invalid(&format!("The repository cannot be copied for a dry run: {why}.")))?;
-        // What the run may not touch, it may not touch in the copy either: the diff would not be that of a real run.
-        let inside = self.places.protected().iter().filter_map(|path| path.strip_prefix(&settled.root).ok());
-        let protected = inside.map(|path| work.join(path)).collect();
-        Ok(Workplace { repository: opened(attempt, &work).await?, root: work, protected, git_stages })
-    }
-
-    /// Finishes or takes back files that a crash left half written, before anything else is done in the repository.
-    async fn recover(&self, attempt: &Attempt, record: &std::path::Path) -> Result<(), Parting> {
-        if !attempt.is_resumed() {
-            return Ok(());
-        }
-        let record = record.to_owned();
-        match tokio::task::spawn_blocking(move || repository::recover(&record)).await {
-            Ok(Ok(_)) => Ok(()),
-            // The next output of the run is judged again, and the person who is then asked is told of it.
-            Ok(Err(fault)) => {
-                tracing::error!(job = %attempt.job().id(), fault = fault.kind(), "files of a run are half written");
-                Ok(())
-            }
-            Err(_) => Err(Parting::Leaving),
-        }
-    }
-
-    /// Removes the copy of a dry run that is over. What the run changed is in its record.
-    async fn clear_copy(&self, attempt: &Attempt, settled: &Settled) {
-        if settled.dry_run {
-            let copy = self.places.copy(attempt.job().id().uuid());
-            let _ = tokio::task::spawn_blocking(move || repository::remove(&copy)).await;
-        }
-    }
-
     /// Has a stage done. The step before it is stored with it, in the same commit.
     async fn stage(
         &self,
@@ -256,47 +207,20 @@ impl Runner {
                 return Ok(broken.happened(next.step));
             }
         };
+        // A stage reads where it is started, and its files are written where the run began.
+        place.reached(attempt).await?;
         let mut before = before;
         let submitted = stage::submit(self, attempt, &next.stage.id, new, &mut before).await?;
         store(attempt, before).await?;
         // Only now, so that the stage does not wait for a commit of its own.
-        attempt.progress_at_once(&format!("{}, iteration {}", next.stage.id, next.iteration));
+        attempt.progress_at_once(&stage::position(next));
         let watch = match submitted {
             Ok(watch) => watch,
             Err(broken) => return Ok(broken.happened(next.step)),
         };
-        let job = stage::ended(attempt, &watch).await?;
+        let job = stage::ended(attempt, next, &watch).await?;
         stage::outcome(attempt, place, record, next, job).await
     }
-}
-
-/// Opens the repository of a run, as soon as that is possible.
-async fn opened(attempt: &Attempt, root: &std::path::Path) -> Result<Repository, Parting> {
-    let mut hold = Hold::default();
-    loop {
-        let root = root.to_owned();
-        match tokio::task::spawn_blocking(move || Repository::open(&root)).await {
-            Ok(Ok(repository)) => return Ok(repository),
-            Ok(Err(fault)) => hold.wait(attempt, &format!("{fault}. {}", fault.hint())).await?,
-            Err(_) => return Err(Parting::Leaving),
-        }
-    }
-}
-
-/// Finishes or takes back all files that a crash left half written, before any run works in a repository: several runs
-/// may work in the same one, and do not know of each other.
-async fn recover_all(places: &Places) {
-    let records = places.records().to_owned();
-    let recover = move || {
-        for entry in std::fs::read_dir(records).into_iter().flatten().flatten() {
-            if let Err(fault) = repository::recover(&entry.path()) {
-                let run = entry.file_name();
-                tracing::error!(run = %run.display(), fault = fault.kind(), "files of a run are half written");
-            }
-        }
-    };
-    // What broke off is tried again by the run that it belongs to.
-    let _ = tokio::task::spawn_blocking(recover).await;
 }
 
 /// Returns the steps of a run. A disk that cannot be read just now is no reason to end a run, or to leave it alone.
@@ -358,24 +282,6 @@ fn prompt(question: &str, notes: &[String]) -> String {
     prompt
 }
 
-/// Copies the repository, unless that was done before a restart.
-fn copied(
-    root: &std::path::Path,
-    copy: &std::path::Path,
-    record: &std::path::Path,
-    skip: &[PathBuf],
-) -> Result<(), String> {
-    let done = record.join(COPIED);
-    if done.exists() {
-        return Ok(());
-    }
-    repository::remove(copy).map_err(|fault| fault.to_string())?;
-    let mut private = std::fs::DirBuilder::new();
-    private.recursive(true).mode(0o700).create(record).map_err(|error| format!("{}: {error}", record.display()))?;
-    repository::copy(root, copy, skip, COPY_LIMITS).map_err(|fault| fault.to_string())?;
-    std::fs::write(&done, b"").map_err(|error| format!("{}: {error}", done.display()))
-}
-
 fn gone() -> Failed {
     Failed::of(Failure::Cancelled, Dispatched::Yes)
 }
@@ -384,7 +290,7 @@ fn failed(failed: Failed) -> Parting {
     Parting::Failed(Box::new(failed))
 }
 
-fn invalid(message: &str) -> Parting {
+pub(super) fn invalid(message: &str) -> Parting {
     failed(Failed::said(Failure::Invalid, Dispatched::No, message))
 }
 

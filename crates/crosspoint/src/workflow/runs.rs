@@ -2,27 +2,15 @@
 //! the files of stages are looked at there before their outcomes are stored.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use crosspoint_workflow::repository::{Repository, Rules};
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::workplace::Workplace;
+
 /// The runs that are under way.
 pub(crate) struct Runs(watch::Sender<BTreeMap<Uuid, Arc<Workplace>>>);
-
-/// Where a run works.
-pub(crate) struct Workplace {
-    /// The repository, or its copy.
-    pub(crate) root: PathBuf,
-    /// The same, opened once: a directory or a link that is put at its path later is another, and is not written to.
-    pub(super) repository: Repository,
-    /// What no artifact may touch.
-    pub(crate) protected: Vec<PathBuf>,
-    /// The stages whose artifacts may be written under `.git`.
-    pub(crate) git_stages: Vec<String>,
-}
 
 /// A run that is under way until this is dropped.
 pub(super) struct UnderWay<'r> {
@@ -53,14 +41,6 @@ impl Runs {
                 std::future::pending::<()>().await;
             }
         }
-    }
-}
-
-impl Workplace {
-    /// Returns the rules for the artifacts of a stage.
-    pub(super) fn rules(&self, stage: &str) -> Rules {
-        let allow_git = self.git_stages.iter().any(|allowed| allowed == stage);
-        Rules { allow_git, protected: self.protected.clone() }
     }
 }
 

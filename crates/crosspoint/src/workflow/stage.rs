@@ -22,13 +22,16 @@ use crosspoint_workflow::run::{Change, Clash, Clashed, Happened, StageRun, Writt
 
 use super::held::Hold;
 use super::runner::{Parting, Runner};
-use super::runs::Workplace;
+use super::workplace::Workplace;
 use super::{artifacts, output};
 use crate::backend::{trace_of, with_text};
 
 /// Pause before a stage is submitted again that the server had no room for; each pause is twice as long as the last.
 const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+
+/// What the progress of a run begins with whose stage waits for a person or an operator.
+pub(crate) const WAITS: &str = "waits: ";
 
 /// How long a look at a job that has not ended lasts. It is woken by the end, so this is only a precaution.
 const LOOK_TIME: Duration = Duration::from_secs(3_600);
@@ -86,7 +89,7 @@ pub(super) async fn submit(
         let first = report.findings.into_iter().next().map(|finding| finding.message).unwrap_or_default();
         return Ok(Err(Broken::of(Failure::Invalid, first)));
     }
-    let mut pause = PAUSE_FIRST;
+    let (mut pause, mut hold) = (PAUSE_FIRST, Hold::default());
     loop {
         let why = match attempt.stage(stage, new.clone(), step.clone()).await {
             Ok(watch) => {
@@ -107,6 +110,10 @@ pub(super) async fn submit(
                 Rejected::UnknownWork | Rejected::UnknownAgent | Rejected::NotItsWork | Rejected::WrongType,
             ) => return Ok(Err(Broken::of(Failure::Unsupported, unknown(&new)))),
         }
+        if pause >= PAUSE_MAX {
+            hold.wait(attempt, "the server has no room for its next stage just now").await?;
+            continue;
+        }
         tokio::select! {
             () = tokio::time::sleep(pause) => pause = (pause * 2).min(PAUSE_MAX),
             () = attempt.stopped() => return Err(Parting::Over),
@@ -121,19 +128,30 @@ fn unknown(new: &NewJob) -> String {
     format!("Agent {agent} is not known here, or does not take the action {}.", new.work)
 }
 
-/// Waits until the stage has ended. All waits end when the orchestrator is about to stop: the stage has some time left
-/// then, but its run is taken up at the next start.
-pub(super) async fn ended(attempt: &Attempt, watch: &Watch) -> Result<Arc<Job>, Parting> {
+/// Where a run is, as its progress shows it.
+pub(super) fn position(stage: &StageRun<'_>) -> String {
+    format!("{}, iteration {}", stage.stage.id, stage.iteration)
+}
+
+/// Waits until the stage has ended, and shows when it waits for a person. All waits end when the orchestrator is about
+/// to stop: the stage has some time left then, but its run is taken up at the next start.
+pub(super) async fn ended(attempt: &Attempt, stage: &StageRun<'_>, watch: &Watch) -> Result<Arc<Job>, Parting> {
+    let mut rests = false;
     loop {
-        let until = Instant::now() + LOOK_TIME;
-        let job = tokio::select! {
-            job = watch.ended(until) => job,
-            () = attempt.stopped() => return Err(Parting::Over),
-        };
+        let (job, until) = (watch.job(), Instant::now() + LOOK_TIME);
         if job.outcome().is_some() {
             return Ok(job);
         }
-        if Instant::now() < until {
+        if job.needs_a_person() != rests {
+            rests = !rests;
+            let shown = if rests { format!("{WAITS}stage {}", stage.stage.id) } else { position(stage) };
+            attempt.progress_at_once(&shown);
+        }
+        let now = tokio::select! {
+            now = watch.moved(job.events, until) => now,
+            () = attempt.stopped() => return Err(Parting::Over),
+        };
+        if now.events == job.events && now.outcome().is_none() && Instant::now() < until {
             return Err(Parting::Leaving);
         }
     }
@@ -210,13 +228,13 @@ async fn applied(
     let changes = Arc::new(changes);
     let mut hold = Hold::default();
     loop {
-        match apply(attempt, place, record, stage, changes.clone()).await {
-            Err(Some(NotApplied::Fault(fault @ Fault::Unfinished { .. }))) => {
-                let why = format!("its files are half written: {fault}. {}", fault.hint());
-                hold.wait(attempt, &why).await?;
-            }
+        place.reached(attempt).await?;
+        let fault = match apply(attempt, place, record, stage, changes.clone()).await {
+            Err(Some(NotApplied::Fault(fault @ (Fault::Unfinished { .. } | Fault::AnotherRoot { .. })))) => fault,
             applied => return Ok(applied),
-        }
+        };
+        let half = if matches!(fault, Fault::Unfinished { .. }) { "its files are half written: " } else { "" };
+        hold.wait(attempt, &format!("{half}{fault}. {}", fault.hint())).await?;
     }
 }
 
@@ -234,7 +252,7 @@ async fn apply(
     let is_wanted = wanted.clone();
     let mut applying = tokio::task::spawn_blocking(move || {
         let is_wanted = || is_wanted.load(Ordering::Relaxed);
-        place.repository.apply_while(&record, step, &changes, &rules, &is_wanted)
+        place.open()?.apply_while(&record, step, &changes, &rules, &is_wanted)
     });
     let applied = tokio::select! {
         applied = &mut applying => applied,
@@ -258,13 +276,7 @@ async fn not_applied(attempt: &Attempt, job: &Job, why: NotApplied) -> Broken {
             let clause = Some(first.clause.id.to_owned());
             Broken { clause, ..Broken::of(Failure::BrokenContract, format!("{why}; nothing was written")) }
         }
-        // A step of before cannot be settled: it is not known how much of it is there.
-        NotApplied::Fault(fault @ (Fault::Record { .. } | Fault::AnotherRoot { .. } | Fault::AnotherStep { .. })) => {
-            Broken::of(Failure::Internal, format!("{fault}; nothing more was written. {}", fault.hint()))
-        }
-        NotApplied::Fault(fault) => {
-            Broken::of(Failure::Internal, format!("{fault}; nothing was written. {}", fault.hint()))
-        }
+        NotApplied::Fault(fault) => Broken::of(Failure::Internal, format!("{fault}. {}", fault.hint())),
     }
 }
 

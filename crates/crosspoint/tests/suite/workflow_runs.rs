@@ -10,5 +10,7 @@ mod pages;
 mod people;
 mod roots;
 mod routes;
+mod same_root;
+mod stages_that_wait;
 mod taking_up;
 mod terminal;

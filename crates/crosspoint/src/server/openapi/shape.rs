@@ -90,9 +90,11 @@ pub(super) struct Job {
     created_at: When,
     /// When its state last changed.
     updated_at: When,
+    /// Of which workflow it is a run, where it is one.
+    workflow: Option<WorkflowRun>,
     /// Why it does not move, where it does not.
     stuck: Option<Stuck>,
-    /// What a person is asked, while it waits for one.
+    /// What a person is asked, while it or its stage waits for one.
     question: Option<Question>,
     /// How it ended, once it has.
     outcome: Option<Outcome>,
@@ -173,6 +175,19 @@ struct Progress {
     step: Nullable<String>,
 }
 
+/// The workflow that a job is a run of.
+#[derive(JsonSchema)]
+struct WorkflowRun {
+    /// Its name.
+    name: String,
+    /// The feature that the run was begun with.
+    feature: Option<Nullable<String>>,
+    /// The repository.
+    root: String,
+    /// Whether the run works in a copy of the repository.
+    dry_run: bool,
+}
+
 /// Why a job does not move.
 #[derive(JsonSchema)]
 struct Stuck {
@@ -180,6 +195,8 @@ struct Stuck {
     reason: String,
     /// Since when.
     since: When,
+    /// The stage of a workflow that does not move, where it is one.
+    job: Option<Id>,
 }
 
 /// What a person is asked.
@@ -333,37 +350,6 @@ struct BreakerShown {
 #[derive(JsonSchema)]
 pub(super) struct AgentPage {
     agents: Vec<Agent>,
-}
-
-/// The process is there.
-#[derive(JsonSchema)]
-pub(super) struct Alive {
-    /// `ok`
-    status: String,
-    version: String,
-}
-
-/// Work is taken.
-#[derive(JsonSchema)]
-pub(super) struct Ready {
-    /// `ready`
-    status: String,
-}
-
-/// No work is taken, and why; or the refusal of a server that has no room for the question.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-pub(super) enum NotReady {
-    Not(NotReadyBecause),
-    Refused(crosspoint_exchange::refusal::Shown<'static>),
-}
-
-/// No work is taken.
-#[derive(JsonSchema)]
-pub(super) struct NotReadyBecause {
-    /// `failing` or `stopping`
-    status: String,
-    reason: String,
 }
 
 /// A document in another contract.

@@ -12,10 +12,9 @@ use crosspoint_exchange::admission::NAME_BYTES_MAX;
 use serde_json::{Value, json};
 
 use super::event::JobEvent;
+use super::health::{Alive, NotReady, Ready};
 use super::operation::{Operation, STATE, TRACE};
-use super::shape::{
-    Agent, AgentPage, Alive, CallerPage, Drain, Job, JobPage, NewJob, NotReady, Ready, Reply, SetBreaker, Translated,
-};
+use super::shape::{Agent, AgentPage, CallerPage, Drain, Job, JobPage, NewJob, Reply, SetBreaker, Translated};
 use super::word::Any;
 use super::{bridge, message, pull, run, task, token, workflow, workflows};
 use crate::server::access::Needs;

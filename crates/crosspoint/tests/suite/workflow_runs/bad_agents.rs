@@ -279,3 +279,36 @@ exit 3"#
     assert_eq!(place.tree(), [""; 0], "nothing is written");
     mended(&place, &server, &id);
 }
+
+/// An agent that wants a person asked must not be passed over because it misspelt that.
+#[test]
+fn an_output_that_does_not_say_where_to_go_fails_the_stage() {
+    for (recommendation, clause) in [(json!("Escalate"), "WF-3"), (json!(null), "WF-106"), (json!(7), "WF-106")] {
+        let place = Place::new();
+        let server = place.server(&[place.configured("bad", "")]);
+        let mut output = wrote(&[("a.md", "create", "a")]);
+        output["recommendation"] = recommendation;
+        place.prints("bad", output.to_string().as_bytes());
+        let (id, waiting, stage) = parked(&place, &server);
+        assert_eq!(stage["outcome"]["failure"]["code"], "broken_contract", "{stage}");
+        let asked = waiting["question"]["prompt"].as_str().expect("a text");
+        assert!(asked.contains(clause), "{asked}");
+        assert!(place.tree().is_empty(), "nothing is written");
+        mended(&place, &server, &id);
+    }
+}
+
+/// More than is applied at once is a limit, and no fault of the repository.
+#[test]
+fn too_many_files_fail_the_stage_with_the_limit() {
+    let place = Place::new();
+    let many: Vec<Value> =
+        (0..100_001).map(|n| json!({"path": format!("{n}"), "operation": "create", "content": ""})).collect();
+    let output = json!({"success": true, "summary": "Many.", "artifacts": many, "recommendation": "proceed"});
+    place.prints("bad", output.to_string().as_bytes());
+    let server = place.server(&[place.configured("bad", "")]);
+    let (id, waiting, stage) = parked(&place, &server);
+    assert_eq!(stage["outcome"]["failure"]["code"], "resource_limit", "{stage}");
+    assert!(waiting["question"]["prompt"].as_str().is_some_and(|asked| asked.contains("100000")), "{waiting}");
+    mended(&place, &server, &id);
+}

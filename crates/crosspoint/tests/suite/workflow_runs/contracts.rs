@@ -121,3 +121,32 @@ fn an_agent_of_the_workflow_contract_is_told_the_notes_of_any_other() {
     assert_eq!(seen[0]["prior_context"], json!(["look at auth"]));
     assert!(seen[1].get("prior_context").is_none(), "notes are handed on once: {}", seen[1]);
 }
+
+/// Agents of contracts without operations do not know whether a file is there.
+#[test]
+fn a_program_of_no_contract_may_write_a_file_again() {
+    let place = Place::new();
+    place.put("counter.txt", "1");
+    let line = r#"@crosspoint {"artifact": {"name": "counter.txt", "content": "2"}}"#;
+    let new = r#"@crosspoint {"artifact": {"name": "new.txt", "content": "1"}}"#;
+    let argv = json!(["printf", "%s\\n%s\\n", line, new]);
+    let agent = format!("[[agent]]\nname = \"counts\"\ncontract = \"exec\"\nwork = [\"do\"]\nexec = {argv}\n");
+    let server = place.server(&[agent]);
+    let id = server.run_workflow(&workflow(&[stage("count", "counts", "")]), &place.repo());
+    let run = server.ended(&id);
+    assert_eq!((&run["outcome"]["status"], &run["outcome"]["outputs"]["stages"]), (&json!("completed"), &json!(1)));
+    assert_eq!((place.got("counter.txt").as_deref(), place.got("new.txt").as_deref()), (Some("2"), Some("1")));
+}
+
+/// Members that are not known mean nothing.
+#[test]
+fn an_artifact_may_have_a_member_called_name() {
+    let place = Place::new();
+    let mut output = wrote(&[("good.txt", "create", "x")]);
+    output["artifacts"][0]["name"] = json!("../evil");
+    place.replies("one", &[output]);
+    let server = place.server(&[place.configured("one", "")]);
+    let id = server.run_workflow(&workflow(&[stage("a", "one", "")]), &place.repo());
+    assert_eq!(server.ended(&id)["outcome"]["status"], "completed");
+    assert_eq!(place.tree(), ["good.txt"]);
+}

@@ -90,22 +90,23 @@ fn nobody_else_drives_runs() {
     assert!(answer.status >= 400, "{answer:?}");
 }
 
-/// What a run asked for by `POST /api/v1/jobs` may do is no more than by its own endpoint.
+/// Its root and its definition are checked before a run is accepted, which no other endpoint does.
 #[test]
-fn a_run_that_comes_in_as_a_job_is_checked_too() {
-    let (place, other) = (Place::new(), Place::new());
+fn a_run_is_begun_at_its_own_endpoint_alone() {
+    let place = Place::new();
     place.replies("one", &[wrote(&[("a.md", "create", "a")])]);
     let server = place.server(&[place.configured("one", "")]);
-    let definition = workflow(&[stage("a", "one", "")]);
-    let input = json!({"definition": definition, "root": other.repo()});
-    let answer = server.post("/api/v1/jobs", &json!({"work": "workflow-run", "input": input}).to_string());
-    if answer.status == 202 {
-        let job = server.ended(answer.json()["id"].as_str().expect("an id"));
-        assert_eq!(job["outcome"]["failure"]["code"], "invalid", "{job}");
-    } else {
-        assert!(answer.status >= 400, "{answer:?}");
+    let input = json!({"definition": workflow(&[stage("a", "one", "")]), "root": place.repo()});
+    for (path, body) in [
+        ("/api/v1/jobs", json!({"work": "workflow-run", "input": input})),
+        ("/tasks", json!({"id": "t-1", "type": "workflow-run", "payload": input})),
+        ("/agents/run/sync", json!({"request_id": "r-1", "task_type": "workflow-run", "inputs": input})),
+    ] {
+        let answer = server.post(path, &body.to_string());
+        assert_eq!(answer.status, 400, "{answer:?}");
+        assert!(answer.text().contains("/api/v1/workflows"), "{answer:?}");
     }
-    assert_eq!((other.tree(), place.seen("one").len()), (vec![], 0));
+    assert_eq!((place.tree(), place.seen("one").len()), (vec![], 0));
 }
 
 /// The data directory and the configuration are in the root, and no artifact touches them.

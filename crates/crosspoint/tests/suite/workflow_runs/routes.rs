@@ -20,7 +20,7 @@ fn stages_run_in_their_order_and_hand_on_their_notes_without_names() {
     for (agent, note) in [("one", "first"), ("two", "second"), ("three", "third")] {
         place.replies(agent, &[noted(&format!("Did {note}."), "proceed", &[note, "and more"])]);
     }
-    let agents: Vec<String> = ["one", "two", "three"].map(|name| place.configured(name, "carry = false")).to_vec();
+    let agents: Vec<String> = ["one", "two", "three"].map(|name| place.configured(name, "")).to_vec();
     let server = place.server(&agents);
     let params = "params = { depth = 2, of = [\"a\"] }";
     let stages = [stage("a", "one", params), stage("b", "two", ""), stage("c", "three", "")];
@@ -80,7 +80,7 @@ fn a_retry_goes_where_its_route_says_and_counts_for_all_stages() {
     let again = noted("Two gaps.", "retry", &["gap one", "gap two"]);
     place.replies("judge", &[again.clone(), again, noted("Fine.", "proceed", &["fine"])]);
     place.replies("last", &[said("Shipped.", "proceed")]);
-    let agents: Vec<String> = ["writer", "judge", "last"].map(|name| place.configured(name, "carry = false")).to_vec();
+    let agents: Vec<String> = ["writer", "judge", "last"].map(|name| place.configured(name, "")).to_vec();
     let server = place.server(&agents);
     let stages = [
         stage("write", "writer", ""),

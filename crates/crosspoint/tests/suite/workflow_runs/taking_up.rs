@@ -62,6 +62,36 @@ fn a_server_holds_a_run_of_a_command_and_the_command_goes_on_with_it() {
     assert_eq!(place.seen("judge").len(), 2, "nothing is repeated");
 }
 
+/// The programs of a file are known to the commands that run it. A server in between knows nothing of their work, and
+/// decides nothing about it.
+#[test]
+fn a_server_between_two_commands_does_not_fail_the_stage_of_a_program_of_the_file() {
+    let place = Place::new();
+    place.replies("slow", &[said("Done.", "proceed")]);
+    let waits = "echo x >> \"$PLACE/starts\"; [ -e \"$PLACE/go\" ] || sleep 600; cat \"$PLACE/slow.reply\"";
+    place.write("own.toml", &workflow(&[stage("slow", "slow", ""), place.own_script("slow", waits, "")]));
+    let mut command = place.command(&["workflow", "run", "own.toml", "--root", "repo"]);
+    let mut child = command.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    let id = lines.find_map(|line| Some(line.split_once("run ")?.1.split(' ').next()?.to_owned())).expect("its id");
+    until("its program is begun", || fs::metadata(place.file("agents/starts")).ok());
+    until("that is on disk", || {
+        let shown = place.crosspoint(&["jobs", "list", "--json"]);
+        (shown.code != 0 || shown.stdout.contains("slow")).then_some(())
+    });
+    child.kill().and_then(|()| child.wait()).expect("it is killed");
+    let server = serving(&place);
+    until("the run is held", || {
+        shown(&place, &id)["progress"]["step"].as_str().filter(|step| step.contains("held")).map(drop)
+    });
+    stopped(&place, server);
+    fs::write(place.file("agents/go"), "").expect("it can be written");
+    let resumed = place.crosspoint(&["workflow", "resume", &id]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+    assert!(!resumed.stderr.contains("unavailable"), "{resumed:?}");
+    assert_eq!(fs::read_to_string(place.file("agents/starts")).expect("it is there").lines().count(), 2);
+}
+
 /// A run without a request id has no key by which it could be found.
 #[test]
 fn a_run_of_the_api_is_resumed_by_its_id_and_is_no_second_run() {
