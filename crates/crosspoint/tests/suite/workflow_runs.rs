@@ -1,6 +1,7 @@
 //! Runs of workflows, in a server and in the command.
 
 mod bad_agents;
+mod beside;
 mod commands;
 mod contracts;
 mod files;
@@ -10,5 +11,6 @@ mod pages;
 mod people;
 mod roots;
 mod routes;
+mod said;
 mod taking_up;
 mod terminal;
