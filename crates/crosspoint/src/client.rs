@@ -1,17 +1,20 @@
 //! The client: the one way in which every command reaches a server, whether that runs elsewhere or in this process.
 
 mod address;
+mod again;
 mod embedded;
 mod failed;
 mod find;
 mod follow;
+mod found;
 mod job;
 mod left;
 mod listener;
 mod printed;
 mod token;
+mod working;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -21,12 +24,15 @@ use reqwest::{Method, Response, StatusCode};
 use crate::command::flags::Reach;
 use crate::config::Config;
 use address::{Address, Line};
+use again::Again;
 use embedded::Embedded;
 pub(crate) use failed::{Failed, advice_on_outcome};
 pub(crate) use find::Need;
 pub(crate) use follow::{Event, Follow, Heard};
+use found::Found;
 pub(crate) use job::{
-    Agent, AgentPage, Failure, Heartbeat, Job, JobFields, Origin, Outcome, Owed, Page, Question, Violation, plain,
+    Agent, AgentPage, Failure, Heartbeat, Job, JobFields, Origin, Outcome, Owed, Page, Question, RunOf, Violation,
+    plain,
 };
 use left::Left;
 pub(crate) use printed::Printed;
@@ -49,17 +55,7 @@ pub(crate) struct Client {
     address: Address,
     line: Line,
     found: Found,
-}
-
-/// How the server was found.
-#[derive(Clone)]
-enum Found {
-    /// Its address was given.
-    Named,
-    /// Through the address that it left in this data directory. The address may change after a restart.
-    Left(PathBuf),
-    /// It runs in this process since this time.
-    Embedded(jiff::Timestamp),
+    again: Again,
 }
 
 /// The server's answer to a document that was handed in.
@@ -154,31 +150,14 @@ pub(crate) fn with(
 }
 
 impl Client {
-    fn named(url: &str) -> Result<Client> {
-        Client::new(Address::read(url), Found::Named)
-    }
-
-    fn left(url: &str, data: &Path) -> Result<Client> {
-        Client::new(Address::read(url), Found::Left(data.to_owned()))
-    }
-
-    fn embedded(socket: &Path, since: jiff::Timestamp) -> Result<Client> {
-        Client::new(Address::Socket(socket.to_owned()), Found::Embedded(since))
-    }
-
     fn new(address: Address, found: Found) -> Result<Client> {
         let data = match &found {
             Found::Left(data) => Some(data.as_path()),
-            Found::Named | Found::Embedded(_) => None,
+            Found::Named | Found::Embedded(_) | Found::Command => None,
         };
-        // A server in this process is reached by this command alone, and asks for no token.
-        let token = if let Found::Embedded(_) = found { None } else { token::presented(data)? };
-        Ok(Client { line: address.line(token)?, address, found })
-    }
-
-    /// Returns a client for a server that may not run yet and may not have left its address yet.
-    pub(crate) fn patient(reach: &Reach) -> Result<Client> {
-        find::patient(reach)
+        // A server in a command is reached by its user alone, and asks for no token.
+        let token = if let Found::Embedded(_) | Found::Command = found { None } else { token::presented(data)? };
+        Ok(Client { line: address.line(token)?, address, found, again: Again::default() })
     }
 
     /// Where the server is, for people. The password that an address may hold is left out.
@@ -189,29 +168,6 @@ impl Client {
     /// Where the server is, for error messages.
     fn shown(&self) -> String {
         self.address.shown()
-    }
-
-    pub(crate) fn is_embedded(&self) -> bool {
-        matches!(self.found, Found::Embedded(_))
-    }
-
-    /// Whether no process drives this job: no server runs, and the job is older than this process, which drives only
-    /// the jobs that it submitted itself.
-    pub(crate) fn is_held(&self, job: &Job) -> bool {
-        let Found::Embedded(since) = self.found else { return false };
-        job.outcome().is_none() && job.is.created_at.parse::<jiff::Timestamp>().is_ok_and(|created| created < since)
-    }
-
-    /// Reads the server's address again, because it may be another one after a restart.
-    pub(crate) fn look_again(&mut self) {
-        let Found::Left(data) = &self.found else { return };
-        let Left::At(url) = left::read(data) else { return };
-        let address = Address::read(&url);
-        if address != self.address
-            && let Ok(client) = Client::new(address, self.found.clone())
-        {
-            *self = client;
-        }
     }
 
     async fn health(&self) -> Result<(), Failed> {
@@ -265,15 +221,10 @@ impl Client {
         match (&self.line.token, &self.found) {
             (Some(token), _) => failed.with_token_of(&token.place),
             (None, Found::Named) => failed.hinted(StatusCode::UNAUTHORIZED, token::NAMED_HINT),
-            (None, Found::Left(_) | Found::Embedded(_)) => failed.hinted(StatusCode::UNAUTHORIZED, token::LEFT_HINT),
+            (None, Found::Left(_) | Found::Embedded(_) | Found::Command) => {
+                failed.hinted(StatusCode::UNAUTHORIZED, token::LEFT_HINT)
+            }
         }
-    }
-
-    /// Returns a client with the token that is in its place now, if that is another one than this client has.
-    pub(crate) fn with_new_token(&self) -> Option<Client> {
-        let client = Client::new(self.address.clone(), self.found.clone()).ok()?;
-        let header = |client: &Client| client.line.token.as_ref().map(|token| token.header.clone());
-        (header(&client).is_some() && header(&client) != header(self)).then_some(client)
     }
 
     /// Sends bytes and returns the bytes of the answer. Fails if that takes longer than `within`.

@@ -56,9 +56,11 @@ pub(crate) use token::Token;
 /// Default data directory.
 const DATA: &str = ".crosspoint";
 /// Name of the database file in the data directory.
-const DATABASE: &str = "jobs.db";
+pub(crate) const DATABASE: &str = "jobs.db";
 /// Name of the file in the data directory to which a server writes its address.
 pub(crate) const SERVER_FILE: &str = "server.json";
+/// Name of the file in the data directory to which a command writes its address that does work without a server.
+pub(crate) const COMMAND_FILE: &str = "command.json";
 
 /// Value of `[server] listen` for a server without a port, which listens on a socket file in the data directory
 /// instead.

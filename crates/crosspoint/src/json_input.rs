@@ -18,25 +18,31 @@ pub(crate) fn read(argument: &str) -> Result<Option<String>> {
 /// Like [`read`], for another option.
 pub(crate) fn read_of(option: &str, argument: &str) -> Result<Option<String>> {
     let (name, bytes) = bytes_of(option, argument)?;
-    match Tape::scan(&bytes) {
+    Ok(value(&name, &bytes, None))
+}
+
+/// Like [`read`], with a hint of its own for an argument that is written out and is not JSON.
+pub(crate) fn read_hinted(argument: &str, hint: &str) -> Result<Option<String>> {
+    let (name, bytes) = bytes_of("--input", argument)?;
+    let is_written_out = bytes == argument.as_bytes();
+    Ok(value(&name, &bytes, is_written_out.then_some(hint)))
+}
+
+fn value(name: &str, bytes: &[u8], hint: Option<&str>) -> Option<String> {
+    match Tape::scan(bytes) {
         // Only the value: without a byte order mark, and without the line break at the end of a file.
-        Ok(tape) => Ok(tape.root().map(|root| root.source().to_owned())),
+        Ok(tape) => tape.root().map(|root| root.source().to_owned()),
         Err(broken) => {
             let (offset, syntax) = (broken.error.offset, broken.error.kind);
-            let (line, column) = line_and_column(&bytes, offset);
-            let spot = Spot { line, text: &bytes, span: (offset, offset + 1) };
+            let (line, column) = line_and_column(bytes, offset);
+            let spot = Spot { line, text: bytes, span: (offset, offset + 1) };
             let title = format!("the input is not JSON: {}", syntax.message());
             let position = format!("{name}:{line}:{column}");
+            let hint = hint.unwrap_or(syntax.hint());
+            let mut stderr = anstream::stderr().lock();
             // A failed write to stderr cannot be reported anywhere.
-            let _ = render::placed(
-                &mut anstream::stderr().lock(),
-                Level::Error,
-                &title,
-                &position,
-                Some(spot),
-                syntax.hint(),
-            );
-            Ok(None)
+            let _ = render::placed(&mut stderr, Level::Error, &title, &position, Some(spot), hint);
+            None
         }
     }
 }

@@ -8,6 +8,7 @@
 //! never remove each other's socket. The socket of a killed process is removed by the next process that creates one in
 //! the directory.
 
+pub(crate) mod beside;
 mod sweep;
 mod way;
 

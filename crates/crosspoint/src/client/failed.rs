@@ -18,6 +18,8 @@ pub(crate) struct Failed {
     slow: bool,
     /// The part of the request that the server refused, as a JSON pointer.
     at: Option<String>,
+    /// How the message names that part, and the code of the refusal.
+    place: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +74,19 @@ struct RefusalBody {
 
 impl Failed {
     pub(crate) fn other(message: impl Into<String>, hint: impl Into<String>) -> Failed {
-        Failed { kind: Kind::Other, message: message.into(), hint: Some(hint.into()), slow: false, at: None }
+        Failed {
+            kind: Kind::Other,
+            message: message.into(),
+            hint: Some(hint.into()),
+            slow: false,
+            at: None,
+            place: None,
+        }
     }
 
     pub(super) fn ended() -> Failed {
         let message = "the server ended the stream".to_owned();
-        Failed { kind: Kind::Ended, message, hint: None, slow: false, at: None }
+        Failed { kind: Kind::Ended, message, hint: None, slow: false, at: None, place: None }
     }
 
     /// Describes an error of the HTTP library. The library's text is used without its address, which may hold a
@@ -97,15 +106,22 @@ impl Failed {
             let message = format!("{url} does not speak TLS ({detail})");
             let hint =
                 "a server speaks plain http itself: write http://, or the address of the TLS proxy in front of it";
-            return Failed { kind: Kind::Other, message, hint: Some(hint.to_owned()), slow, at: None };
+            return Failed { kind: Kind::Other, message, hint: Some(hint.to_owned()), slow, at: None, place: None };
         }
         if unreachable {
             let message = format!("no server answers at {url} ({detail})");
             let hint = "start one with crosspoint serve, or name another with --server URL";
-            return Failed { kind: Kind::Unreachable, message, hint: Some(hint.to_owned()), slow, at: None };
+            return Failed {
+                kind: Kind::Unreachable,
+                message,
+                hint: Some(hint.to_owned()),
+                slow,
+                at: None,
+                place: None,
+            };
         }
         let message = format!("the connection to {url} broke ({detail})");
-        Failed { kind: Kind::Broken, message, hint: None, slow, at: None }
+        Failed { kind: Kind::Broken, message, hint: None, slow, at: None, place: None }
     }
 
     /// Describes an error answer of the server.
@@ -115,15 +131,16 @@ impl Failed {
             serde_json::from_slice::<Shape>(body).or_else(|_| serde_json::from_slice::<Bridged>(body).map(Shape::from));
         let Ok(Shape { error }) = shape else {
             let message = format!("{url} answered with {status}, and not as a crosspoint server does");
-            return Failed { kind, message, hint: Some(check_the_address()), slow: false, at: None };
+            return Failed { kind, message, hint: Some(check_the_address()), slow: false, at: None, place: None };
         };
         let at = error.at.as_ref().map(|at| format!(" (at {at})")).unwrap_or_default();
-        let mut message = format!("{}{at} [{}]", error.message, error.code);
+        let place = format!("{at} [{}]", error.code);
+        let mut message = format!("{}{place}", error.message);
         if let Some(advice) = advice(&error.repeat).filter(|_| error.repeat != "never") {
             message = format!("{message}\n  {advice}");
         }
         let hint = (!error.hint.is_empty()).then(|| as_commands(&error.hint));
-        Failed { kind, message, hint, slow: false, at: error.at }
+        Failed { kind, message, hint, slow: false, at: error.at, place: Some(place) }
     }
 
     /// Says which token was refused, if it was the token.
@@ -153,6 +170,14 @@ impl Failed {
 
     pub(crate) fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+
+    /// Leaves out which part of the request was refused, and the code: the user did not write that request.
+    pub(crate) fn without_place(mut self) -> Failed {
+        if let Some(place) = &self.place {
+            self.message = self.message.replacen(place, "", 1);
+        }
+        self
     }
 
     /// Whether the connection broke after it was made, so that the fate of the request is not known.

@@ -1,19 +1,22 @@
-//! Finding the server: its address is given, it runs in the data directory, or it is this process.
+//! Finding the server: its address is given, it runs in the data directory, it is another command, or it is this
+//! process.
 
 use std::env;
 use std::path::Path;
 use std::sync::Once;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::address::Address;
+use super::again::{self, Again};
 use super::embedded::Embedded;
 use super::failed::Failed;
 use super::left::{self, Left};
+use super::working;
 use super::{Client, Found, Session};
 use crate::command::flags::Reach;
 use crate::config::{Config, SERVER_FILE, UNIX};
-use crate::local::SERVER_SOCKET;
+use crate::local::{SERVER_SOCKET, beside};
 use crate::terminal::render;
 
 const SERVER_VARIABLE: &str = "CROSSPOINT_SERVER";
@@ -23,12 +26,39 @@ const SERVER_VARIABLE: &str = "CROSSPOINT_SERVER";
 pub(crate) enum Need {
     /// A store that exists.
     Existing,
+    /// A store that exists, to look at jobs or to answer one, also through a command that does work with it.
+    Look,
+    /// The same for runs of workflows, whose stores are where they began.
+    Run,
     /// Any store; a missing one is created.
     Any,
     /// Any store, only to leave work there. Work begun here would be cut short.
     Kept,
     /// Any store, opened again and again: no note is printed about it.
     Often,
+    /// Any store; the command says itself where it does the work.
+    Silent,
+}
+
+impl Need {
+    /// Whether the command may work for long, so that others should be able to reach it.
+    pub(super) fn does_work(self) -> bool {
+        matches!(self, Need::Any | Need::Silent)
+    }
+
+    fn is_looking(self) -> bool {
+        matches!(self, Need::Look | Need::Run)
+    }
+
+    /// Returns what to do where there is no store.
+    fn hint(self) -> &'static str {
+        match self {
+            Need::Run => "go to the directory in which the run began, or name its store with --data DIR",
+            Need::Existing | Need::Look | Need::Any | Need::Kept | Need::Often | Need::Silent => {
+                "start one with crosspoint serve, or name one with --server URL or --data DIR"
+            }
+        }
+    }
 }
 
 /// Returns the address that was given. An explicit data directory wins over the environment, as flags do elsewhere.
@@ -61,33 +91,67 @@ pub(super) async fn find_or_adapted(
     need: Need,
     adapt: impl FnOnce(&mut Config) -> Result<()>,
 ) -> Result<Session> {
+    let reached = |client: Client, config: Option<&Config>| {
+        let client = client.told(Again::of(reach, config));
+        Ok(Session { client, embedded: None })
+    };
     if let Some(url) = named(reach) {
-        return Ok(Session { client: Client::named(&url)?, embedded: None });
+        return reached(Client::named(&url)?, None);
     }
     let config = Config::load(&reach.store.flags())?;
     if let Some(client) = running(&config.data).await? {
-        return Ok(Session { client, embedded: None });
+        return reached(client, Some(&config));
     }
-    start(config, need, adapt).await
+    if need.is_looking()
+        && let Some(client) = working(&config).await
+    {
+        return reached(client, Some(&config));
+    }
+    start((reach, config), need, adapt).await
 }
 
+/// Starts a server in this process for its own work. Where a server has the store of the data directory, this process
+/// has one beside it.
 pub(super) async fn here(reach: &Reach, adapt: impl FnOnce(&mut Config) -> Result<()>) -> Result<Session> {
-    let config = Config::load(&reach.store.flags())?;
+    let mut config = Config::load(&reach.store.flags())?;
+    let mut reach = Reach { server: None, store: reach.store.clone() };
     if running(&config.data).await?.is_some() {
-        let message =
-            format!("a server has the store in {}, and this command needs one of its own", config.data.display());
-        return Err(Failed::other(message, "give it another place with --data DIR").into());
+        if reach.store.store.is_some() {
+            let data = config.data.display();
+            let message = format!("a server has the data directory {data}, and this command needs one of its own");
+            return Err(Failed::other(message, "give it another one with --data DIR, or leave --store away").into());
+        }
+        (reach, config) = beside_server(&reach, &config)?;
+    } else if env::var_os(SERVER_VARIABLE).is_some() {
+        // The server that the environment names would be asked by the next commands, and knows nothing of this work.
+        reach.store.data.get_or_insert_with(|| config.data.clone());
     }
-    start(config, Need::Any, adapt).await
+    start((&reach, config), Need::Silent, adapt).await
+}
+
+/// Returns how the store beside a server is reached, and the configuration with it.
+fn beside_server(reach: &Reach, config: &Config) -> Result<(Reach, Config)> {
+    let data = &config.data;
+    let shown = || format!("cannot make {}", beside::directory(data).display());
+    let directory = beside::make(data).with_context(shown)?;
+    let own = again::reach_beside(reach, config);
+    let own_store = format!("a server has the store here: this command uses one in {}", directory.display());
+    render::note(&render::visible(&own_store));
+    let config = Config::load(&own.store.flags())?;
+    Ok((own, config))
 }
 
 /// Starts a server in this process.
-async fn start(mut config: Config, need: Need, adapt: impl FnOnce(&mut Config) -> Result<()>) -> Result<Session> {
+async fn start(
+    (reach, mut config): (&Reach, Config),
+    need: Need,
+    adapt: impl FnOnce(&mut Config) -> Result<()>,
+) -> Result<Session> {
     adapt(&mut config)?;
-    if need == Need::Existing && !config.store.path.exists() {
+    let again = Again::of(reach, Some(&config));
+    if (need == Need::Existing || need.is_looking()) && !config.store.path.exists() {
         let message = format!("there is no server, and no store at {}", config.store.path.display());
-        let hint = "start one with crosspoint serve, or name one with --server URL or --data DIR";
-        return Err(Failed::other(message, hint).into());
+        return Err(Failed::other(message, need.hint()).into());
     }
     // To the millisecond, like the times of jobs.
     let since = jiff::Timestamp::from_millisecond(jiff::Timestamp::now().as_millisecond())?;
@@ -98,7 +162,14 @@ async fn start(mut config: Config, need: Need, adapt: impl FnOnce(&mut Config) -
             config.data.display()
         ));
     }
-    Ok(Session { client: Client::embedded(embedded.socket(), since)?, embedded: Some(embedded) })
+    let client = Client::embedded(embedded.socket(), since)?.told(again);
+    Ok(Session { client, embedded: Some(embedded) })
+}
+
+/// Returns the command that does work with this store, if it answers. That of a killed command is passed over.
+async fn working(config: &Config) -> Option<Client> {
+    let client = Client::command_at(&working::found(config)?.url).ok()?;
+    client.health().await.ok().map(|()| client)
 }
 
 /// Returns a client for a command that waits for a server. If no server has left an address yet, the command looks

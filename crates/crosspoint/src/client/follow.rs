@@ -72,6 +72,11 @@ impl Away {
         if !failed.passes() || self.since.elapsed() > AWAY_TIME_MAX || client.is_embedded() {
             return Err(failed);
         }
+        // It ends when its work rests, and nothing comes back in its place.
+        if !client.is_server() {
+            let hint = "give the command again: what was done is in the store";
+            return Err(Failed::other("the command that had the store has ended", hint));
+        }
         tokio::time::sleep(self.pause).await;
         self.pause = (self.pause * 2).min(PAUSE_MAX);
         Ok(())

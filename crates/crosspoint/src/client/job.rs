@@ -32,6 +32,18 @@ pub(crate) struct JobFields {
     #[serde(default)]
     pub(crate) violations: Vec<Violation>,
     pub(crate) owed: Option<Owed>,
+    /// Only for runs of workflows. Servers of earlier versions do not say it.
+    pub(crate) workflow: Option<RunOf>,
+}
+
+/// What a run of a workflow is about.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct RunOf {
+    pub(crate) name: Option<String>,
+    pub(crate) feature: Option<String>,
+    pub(crate) root: Option<String>,
+    pub(crate) dry_run: bool,
 }
 
 /// How a job came from another one.

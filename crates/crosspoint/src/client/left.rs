@@ -4,7 +4,8 @@
 //! The file says where work is sent, with everything in it. A cloned repository may contain such a file, and so may a
 //! directory that other users write to. So file and directory must belong to this user, and the address must be a
 //! loopback port on which this user listens, or a socket in the same directory. Anything else is passed over with a
-//! note. If the file names both, the socket is the address: it asks for no token.
+//! note. If the file names both, the socket is the address: it asks for no token. The same holds for
+//! `command.json`, which names a socket alone.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,7 +19,7 @@ use rustix::process::geteuid;
 use serde::Deserialize;
 
 use super::listener::{self, Owner};
-use crate::config::SERVER_FILE;
+use crate::config::{COMMAND_FILE, SERVER_FILE};
 use crate::local::SCHEME;
 
 /// Most bytes that are read of the file: more than any server writes there.
@@ -59,19 +60,15 @@ pub(super) fn read(data: &Path) -> Left {
     }
 }
 
+/// A file that is trusted, and the directory that it is in.
+struct Trusted {
+    directory: OwnedFd,
+    directory_stat: Stat,
+    text: String,
+}
+
 fn address(data: &Path) -> Result<String, Not> {
-    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
-    let directory = rustix::fs::open(data, flags, Mode::empty()).map_err(|_| Not::There)?;
-    let file = open(&directory)?;
-    believe(&stat(&file)?, FileType::RegularFile, "it is no regular file", "it belongs to another user")?;
-    let directory_stat = stat(&directory)?;
-    believe(&directory_stat, FileType::Directory, "it is in no directory", "its directory belongs to another user")?;
-    if directory_stat.st_mode & OTHERS_WRITE != 0 {
-        return Err(Not::Believed("other users may write to its directory; chmod go-w it"));
-    }
-    let mut text = String::new();
-    let unread = |_: io::Error| Not::Believed("it cannot be read");
-    File::from(file).take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(unread)?;
+    let Trusted { directory, directory_stat, text } = trusted(data, SERVER_FILE)?;
     let note: ServerNote = serde_json::from_str(&text).map_err(|_| Not::Believed("it is not what servers write"))?;
     let judged = |url: &str| match url.strip_prefix(SCHEME) {
         Some(path) => socket(&directory, &directory_stat, Path::new(path)),
@@ -87,10 +84,39 @@ fn address(data: &Path) -> Result<String, Not> {
     judged(&note.url).map(|()| note.url)
 }
 
+/// Reads what a command has left that does work here, if it is trusted and names a socket in the same directory.
+pub(super) fn command(data: &Path) -> Option<String> {
+    #[derive(Deserialize)]
+    struct CommandNote {
+        url: String,
+    }
+    let Trusted { directory, directory_stat, text } = trusted(data, COMMAND_FILE).ok()?;
+    let note: CommandNote = serde_json::from_str(&text).ok()?;
+    let path = note.url.strip_prefix(SCHEME)?;
+    socket(&directory, &directory_stat, Path::new(path)).ok().map(|()| text)
+}
+
+/// Reads a file that no other user can have written.
+fn trusted(data: &Path, name: &str) -> Result<Trusted, Not> {
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(data, flags, Mode::empty()).map_err(|_| Not::There)?;
+    let file = open(&directory, name)?;
+    believe(&stat(&file)?, FileType::RegularFile, "it is no regular file", "it belongs to another user")?;
+    let directory_stat = stat(&directory)?;
+    believe(&directory_stat, FileType::Directory, "it is in no directory", "its directory belongs to another user")?;
+    if directory_stat.st_mode & OTHERS_WRITE != 0 {
+        return Err(Not::Believed("other users may write to its directory; chmod go-w it"));
+    }
+    let mut text = String::new();
+    let unread = |_: io::Error| Not::Believed("it cannot be read");
+    File::from(file).take(FILE_BYTES_MAX).read_to_string(&mut text).map_err(unread)?;
+    Ok(Trusted { directory, directory_stat, text })
+}
+
 /// Opens the file without following links and without blocking.
-fn open(directory: &OwnedFd) -> Result<OwnedFd, Not> {
+fn open(directory: &OwnedFd, name: &str) -> Result<OwnedFd, Not> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    rustix::fs::openat(directory, SERVER_FILE, flags, Mode::empty()).map_err(|error| match error {
+    rustix::fs::openat(directory, name, flags, Mode::empty()).map_err(|error| match error {
         Errno::NOENT => Not::There,
         Errno::LOOP => Not::Believed("it is a link"),
         _ => Not::Believed("it cannot be opened"),

@@ -16,29 +16,29 @@ use uuid::Uuid;
 use crate::client::{self, Client, Failed, Heard, Job, Need, Page, segment};
 use crate::command::jobs::arguments::{Jobs, JobsAction, JobsAnswer, JobsDocument, JobsEvents, JobsRetry};
 use crate::command::submit::wait::{self, Wanted};
-use crate::terminal::json;
+use crate::terminal::{json, shell};
 use crate::{Exit, json_input};
 
 pub(crate) fn run(arguments: &Jobs) -> Result<Exit> {
     match &arguments.action {
         JobsAction::List(list) => {
-            client::with(&list.reach, Need::Existing, async |client| list::list(client, list).await)
+            client::with(&list.reach, Need::Look, async |client| list::list(client, list, &list::JOBS).await)
         }
-        JobsAction::Show(show) => client::with(&show.reach, Need::Existing, async |client| {
-            print_job(&job_or_request(client, &show.id.id).await?, show.json)
+        JobsAction::Show(show) => client::with(&show.reach, Need::Look, async |client| {
+            print_job(client, &job_or_request(client, &show.id.id).await?, show.json)
         }),
         JobsAction::Events(events) => {
-            client::with(&events.reach, Need::Existing, async |client| print_events(client, events).await)
+            client::with(&events.reach, Need::Look, async |client| print_events(client, events).await)
         }
         JobsAction::Output(output) => {
-            client::with(&output.reach, Need::Existing, async |client| output::print(client, output).await)
+            client::with(&output.reach, Need::Look, async |client| output::print(client, output).await)
         }
         JobsAction::Document(document) => {
-            client::with(&document.reach, Need::Existing, async |client| print_document(client, document).await)
+            client::with(&document.reach, Need::Look, async |client| print_document(client, document).await)
         }
-        JobsAction::Cancel(cancel) => client::with(&cancel.reach, Need::Existing, async |client| {
+        JobsAction::Cancel(cancel) => client::with(&cancel.reach, Need::Look, async |client| {
             let job = post_action(client, &cancel.id.id, "cancel", String::new()).await?;
-            print_job(&job, cancel.json)
+            print_job(client, &job, cancel.json)
         }),
         JobsAction::Answer(answer) => answer_job(answer),
         JobsAction::Retry(retry) => {
@@ -66,7 +66,7 @@ async fn job_or_request(client: &Client, id: &str) -> Result<Job> {
         newest.jobs.iter().map(|raw| Job::read(raw.get().to_owned())).collect::<serde_json::Result<_>>()?;
     let found: Vec<&Job> = newest.iter().filter(|job| job.is.request_id == id).collect();
     match found[..] {
-        [] => Err(no_such_job(failed).into()),
+        [] => Err(client.no_such_job(&format!("jobs show {id}"), no_such_job(failed)).into()),
         [job] => Ok(client.job(&job.is.id).await?),
         [_, ..] => {
             let ids: Vec<&str> = found.iter().map(|job| job.is.id.as_str()).collect();
@@ -86,17 +86,18 @@ pub(crate) async fn post_action(client: &Client, id: &str, what: &str, body: Str
     let path = format!("/api/v1/jobs/{}/{what}", segment(id));
     let text = client.post(&path, body).await;
     let text = text.map_err(|failed| {
-        no_such_job(failed).hinted(StatusCode::CONFLICT, &format!("crosspoint jobs show {id} shows how it is"))
+        let shows = format!("{} shows how it is", client.command(&format!("jobs show {id}")));
+        client.no_such_job(&format!("jobs show {id}"), no_such_job(failed)).hinted(StatusCode::CONFLICT, &shows)
     })?;
     Ok(Job::read(text)?)
 }
 
-pub(crate) fn print_job(job: &Job, json: bool) -> Result<Exit> {
+pub(crate) fn print_job(client: &Client, job: &Job, json: bool) -> Result<Exit> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     if json {
         writeln!(out, "{}", json::one_line(&job.text))?;
     } else {
-        card::print(&mut out, &job.is)?;
+        card::print(&mut out, client, &job.is)?;
     }
     Ok(Exit::Fine)
 }
@@ -136,14 +137,22 @@ async fn print_document(client: &Client, arguments: &JobsDocument) -> Result<Exi
 }
 
 fn answer_job(arguments: &JobsAnswer) -> Result<Exit> {
+    if !arguments.words.is_empty() {
+        let words = shell::word(arguments.words.join(" ").as_ref());
+        let hint = format!("crosspoint jobs answer {} --text {words}", arguments.id.id);
+        return Err(Failed::other("an answer is given with --text, or with --input if it is JSON", hint).into());
+    }
     let input = match (&arguments.input, &arguments.text) {
-        (Some(input), _) => json_input::read(input)?,
-        (None, text) => Some(serde_json::to_string(text.as_deref().unwrap_or_default())?),
+        (Some(input), _) => json_input::read_hinted(input, "plain text is given with --text")?,
+        (None, Some(text)) => Some(serde_json::to_string(text)?),
+        (None, None) => {
+            return Err(Failed::other("there is no answer", "give one with --text TEXT, or with --input JSON").into());
+        }
     };
     let Some(input) = input else { return Ok(Exit::CouldNot) };
-    client::with(&arguments.reach, Need::Existing, async |client| {
+    client::with(&arguments.reach, Need::Look, async |client| {
         let job = post_action(client, &arguments.id.id, "answer", format!("{{\"input\":{input}}}")).await?;
-        print_job(&job, arguments.json)
+        print_job(client, &job, arguments.json)
     })
 }
 

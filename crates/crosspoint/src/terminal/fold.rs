@@ -9,8 +9,18 @@ const WIDTH_MIN: usize = 40;
 
 /// Breaks a text that goes to stderr, if that is a terminal. Lines after the first begin with `indent` spaces.
 pub(crate) fn for_stderr(text: &str, indent: usize) -> String {
-    let width = io::stderr().is_terminal().then(|| terminal_size::terminal_size_of(io::stderr())).flatten();
-    match width.map(|(terminal_size::Width(width), _)| usize::from(width)).filter(|width| *width >= WIDTH_MIN) {
+    let size = io::stderr().is_terminal().then(|| terminal_size::terminal_size_of(io::stderr())).flatten();
+    folded(text, indent, size)
+}
+
+/// The same for stdout.
+pub(crate) fn for_stdout(text: &str, indent: usize) -> String {
+    let size = io::stdout().is_terminal().then(|| terminal_size::terminal_size_of(io::stdout())).flatten();
+    folded(text, indent, size)
+}
+
+fn folded(text: &str, indent: usize, size: Option<(terminal_size::Width, terminal_size::Height)>) -> String {
+    match size.map(|(terminal_size::Width(width), _)| usize::from(width)).filter(|width| *width >= WIDTH_MIN) {
         Some(width) => fold(text, indent, width),
         None => text.to_owned(),
     }

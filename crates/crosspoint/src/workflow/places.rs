@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use crate::config::{Config, FILE_NAME};
+use crate::local::beside::outermost;
 
 /// The directory in the data directory that has the records of runs.
 const RECORDS: &str = "workflows";
@@ -63,7 +64,7 @@ impl Places {
         // A configuration that is not there yet would start programs once it is.
         let file = file.unwrap_or_else(|| home.join(FILE_NAME));
         let beside = BESIDE_STORE.iter().map(|ending| with_ending(&store, ending));
-        let protected = [data.clone(), file, store.clone()].into_iter().chain(beside).collect();
+        let protected = [outermost(&data).to_owned(), file, store.clone()].into_iter().chain(beside).collect();
         let has_store = store.parent() == Some(&*data);
         Places { roots: config.workflow.roots.clone(), home, records: data.join(RECORDS), protected, has_store }
     }
@@ -77,7 +78,7 @@ impl Places {
         if !found.is_dir() {
             return Err(NotAllowed::Missing(root.to_owned()));
         }
-        let data = self.records.parent().and_then(|data| data.canonicalize().ok());
+        let data = self.records.parent().and_then(|data| outermost(data).canonicalize().ok());
         if data.is_some_and(|data| found.starts_with(data)) {
             return Err(NotAllowed::Ours);
         }

@@ -181,22 +181,29 @@ pub(crate) struct JobsCancel {
 
 /// Answer the question of a job that waits for a person
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "crosspoint jobs answer <ID> <--text <TEXT>|--input <JSON|@FILE|->>",
+    after_help = "\
 Examples:
   crosspoint jobs answer 0199d3a2-8b1e-7000-8000-0004b2c6d8e1 --text 'the second one'
-  crosspoint jobs answer 0199d3a2-8b1e-7000-8000-0004b2c6d8e1 --input '{\"approved\": true}'")]
+  crosspoint jobs answer 0199d3a2-8b1e-7000-8000-0004b2c6d8e1 --input '{\"approved\": true}'"
+)]
 pub(crate) struct JobsAnswer {
     #[command(flatten)]
     pub(crate) id: JobId,
 
-    /// The answer: JSON, @FILE, or - for standard input
-    #[arg(long, short, value_name = "JSON|@FILE|-", value_hint = ValueHint::Other, allow_hyphen_values = true,
-          conflicts_with = "text", required_unless_present = "text")]
-    pub(crate) input: Option<String>,
-
     /// The answer, as plain text
     #[arg(long, short, value_name = "TEXT", value_hint = ValueHint::Other, allow_hyphen_values = true)]
     pub(crate) text: Option<String>,
+
+    /// The answer: JSON, @FILE, or - for standard input
+    #[arg(long, short, value_name = "JSON|@FILE|-", value_hint = ValueHint::Other, allow_hyphen_values = true,
+          conflicts_with = "text")]
+    pub(crate) input: Option<String>,
+
+    /// An answer without its option, which is refused with a hint
+    #[arg(value_name = "TEXT", hide = true, num_args = 1..)]
+    pub(crate) words: Vec<String>,
 
     /// The job as one line of JSON
     #[arg(long)]

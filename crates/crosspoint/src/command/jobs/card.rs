@@ -3,17 +3,20 @@
 use std::io::{self, Write};
 
 use super::event_line::progress;
-use crate::client::{JobFields, Origin, Outcome, Owed, Question, Violation, advice_on_outcome, plain};
+use crate::client::{Client, JobFields, Origin, Outcome, Owed, Question, RunOf, Violation, advice_on_outcome, plain};
 use crate::terminal::json;
 use crate::terminal::render;
 
 /// The column in which values begin.
 const COLUMN: usize = 12;
 
-pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
+pub(crate) fn print(out: &mut impl Write, client: &Client, job: &JobFields) -> io::Result<()> {
     row(out, "job", &job.id)?;
     row(out, "state", &job.state)?;
     row(out, "work", &job.work)?;
+    if let Some(run) = &job.workflow {
+        print_run(out, run)?;
+    }
     let no_agent = if job.outcome.is_some() { "none" } else { "none yet" };
     row(out, "agent", job.agent.as_deref().unwrap_or(no_agent))?;
     if job.request_id != job.id {
@@ -33,17 +36,27 @@ pub(crate) fn print(out: &mut impl Write, job: &JobFields) -> io::Result<()> {
     row(out, "created", &job.created_at)?;
     row(out, "updated", &job.updated_at)?;
     if let Some(stuck) = &job.stuck {
-        row(out, "stuck", &stuck.reason)?;
+        // The server does not know by which options this command reached it.
+        let resume = format!("workflow resume {}", job.id);
+        let reason = stuck.reason.replace(&format!("crosspoint {resume}"), &client.command(&resume));
+        row(out, "stuck", &reason)?;
         row(out, "", &format!("it waits since {}", stuck.since))?;
     }
     if let Some(owed) = &job.owed {
         print_owed(out, owed)?;
     }
     if let Some(question) = &job.question {
-        print_question(out, job, question)?;
+        print_question(out, client, job, question)?;
     }
     print_violations(out, &job.violations)?;
     job.outcome.as_ref().map_or(Ok(()), |outcome| print_outcome(out, outcome))
+}
+
+/// Says what a run of a workflow is about.
+fn print_run(out: &mut impl Write, run: &RunOf) -> io::Result<()> {
+    let rows = [("workflow", &run.name), ("feature", &run.feature), ("root", &run.root)];
+    rows.into_iter().try_for_each(|(name, value)| value.as_ref().map_or(Ok(()), |value| row(out, name, value)))?;
+    if run.dry_run { row(out, "dry run", "in a copy of the root; nothing was written there") } else { Ok(()) }
 }
 
 fn print_origin(out: &mut impl Write, origin: Option<&Origin>) -> io::Result<()> {
@@ -82,12 +95,13 @@ fn print_owed(out: &mut impl Write, owed: &Owed) -> io::Result<()> {
     row(out, "", &format!("{} {tries}: {}; next at {}", failing.tries, failing.last, failing.next_at))
 }
 
-fn print_question(out: &mut impl Write, job: &JobFields, question: &Question) -> io::Result<()> {
+fn print_question(out: &mut impl Write, client: &Client, job: &JobFields, question: &Question) -> io::Result<()> {
     lines(out, "question", &plain(&question.prompt))?;
     if let Some(schema) = &question.schema {
         row(out, "schema", &json::one_line(schema.get()))?;
     }
-    row(out, "answer it", &format!("crosspoint jobs answer {} --text TEXT (or --input JSON)", job.id))
+    let answer = format!("jobs answer {} --text TEXT", job.id);
+    row(out, "answer it", &format!("{} (or --input JSON)", client.command(&answer)))
 }
 
 fn print_outcome(out: &mut impl Write, outcome: &Outcome) -> io::Result<()> {

@@ -14,6 +14,16 @@ use crate::terminal::{json, render};
 /// Most jobs that the server returns at once.
 const PAGE_MAX: u32 = 500;
 
+/// What is shown of each job.
+pub(crate) struct Layout {
+    pub(crate) columns: &'static [Column],
+    pub(crate) row: fn(&JobFields, jiff::Timestamp) -> Vec<String>,
+    /// What is said where there is none.
+    pub(crate) none: &'static str,
+}
+
+pub(crate) const JOBS: Layout = Layout { columns: &COLUMNS, row, none: "no jobs" };
+
 const COLUMNS: [Column; 6] = [
     Column { head: "ID", fit: Fit::Whole },
     Column { head: "STATE", fit: Fit::Whole },
@@ -23,7 +33,7 @@ const COLUMNS: [Column; 6] = [
     Column { head: "NOTE", fit: Fit::Cut },
 ];
 
-pub(crate) async fn list(client: &Client, arguments: &JobsList) -> Result<Exit> {
+pub(crate) async fn list(client: &Client, arguments: &JobsList, layout: &Layout) -> Result<Exit> {
     let (mut jobs, mut next) = (Vec::new(), arguments.before.clone());
     loop {
         let missing = arguments.limit - u32::try_from(jobs.len()).unwrap_or(u32::MAX).min(arguments.limit);
@@ -39,11 +49,11 @@ pub(crate) async fn list(client: &Client, arguments: &JobsList) -> Result<Exit> 
     if arguments.json {
         jobs.iter().try_for_each(|job| writeln!(out, "{}", json::one_line(&job.text)))?;
     } else if jobs.is_empty() {
-        render::note("no jobs");
+        render::note(layout.none);
     } else {
         let now = jiff::Timestamp::now();
-        let rows: Vec<Vec<String>> = jobs.iter().map(|job| row(&job.is, now)).collect();
-        table::print(&mut out, &COLUMNS, &rows)?;
+        let rows: Vec<Vec<String>> = jobs.iter().map(|job| (layout.row)(&job.is, now)).collect();
+        table::print(&mut out, layout.columns, &rows)?;
     }
     if let Some(next) = next.filter(|_| !arguments.json) {
         render::note(&render::visible(&format!("there are more: --before {next}")));
@@ -69,7 +79,7 @@ fn row(job: &JobFields, now: jiff::Timestamp) -> Vec<String> {
 }
 
 /// Returns the most important fact about a job.
-fn note(job: &JobFields) -> String {
+pub(crate) fn note(job: &JobFields) -> String {
     if let Some(outcome) = &job.outcome {
         return outcome.failure.as_ref().map(|failure| failure.code.clone()).unwrap_or_default();
     }
@@ -79,7 +89,7 @@ fn note(job: &JobFields) -> String {
     }
 }
 
-fn age(at: &str, now: jiff::Timestamp) -> String {
+pub(crate) fn age(at: &str, now: jiff::Timestamp) -> String {
     at.parse().map_or_else(|_| "?".to_owned(), |at| table::age(at, now))
 }
 

@@ -69,7 +69,7 @@ pub(crate) async fn wait(client: &Client, id: &str, wanted: Wanted, mut interrup
     };
     shown.clear();
     let job = ended.inspect_err(|_| {
-        render::note(&format!("the job goes on; crosspoint jobs show {} shows it", render::visible(id)));
+        render::note(&format!("the job goes on; {} shows it", client.command(&format!("jobs show {id}"))));
     });
     finish(client, &job?, wanted)
 }
@@ -112,15 +112,11 @@ async fn until_it_rests(client: &Client, id: &str, after: u32, shown: &mut Shown
 }
 
 fn interrupted(client: &Client, id: &str) -> Exit {
-    let id = render::visible(id);
+    let [show, cancel] = ["show", "cancel"].map(|verb| client.command(&format!("jobs {verb} {id}")));
     if client.is_embedded() {
-        render::note(&format!(
-            "the job is kept and goes on when crosspoint serve runs; crosspoint jobs show {id} shows it"
-        ));
+        render::note(&format!("the job is kept and goes on when crosspoint serve runs; {show} shows it"));
     } else {
-        render::note(&format!(
-            "the job goes on; crosspoint jobs show {id} shows it, crosspoint jobs cancel {id} stops it"
-        ));
+        render::note(&format!("the job goes on; {show} shows it, {cancel} stops it"));
     }
     Exit::Interrupted
 }
@@ -137,22 +133,21 @@ fn finish(client: &Client, job: &Job, wanted: Wanted) -> Result<Exit> {
     }
     out.flush()?;
     if let Some(bytes) = outcome.printed_bytes() {
-        let id = render::visible(&job.is.id);
-        render::note(&format!(
-            "this is not all of {bytes} bytes; crosspoint jobs output {id} has all that was printed"
-        ));
+        let output = client.command(&format!("jobs output {}", job.is.id));
+        render::note(&format!("this is not all of {bytes} bytes; {output} has all that was printed"));
     }
     if outcome.status == "completed" {
         return Ok(Exit::Fine);
     }
-    say_failed(job, outcome);
+    say_failed(client, job, outcome);
     Ok(Exit::NotFine)
 }
 
-fn say_failed(job: &Job, outcome: &client::Outcome) {
+fn say_failed(client: &Client, job: &Job, outcome: &client::Outcome) {
     let id = &job.is.id;
     let Some(failure) = &outcome.failure else {
-        render::refused(&format!("job {id} was {}", outcome.status), &format!("crosspoint jobs show {id} shows it"));
+        let show = client.command(&format!("jobs show {id}"));
+        render::refused(&format!("job {id} was {}", outcome.status), &format!("{show} shows it"));
         return;
     };
     let attempts = if job.is.attempts > 1 { format!(" after {} attempts", job.is.attempts) } else { String::new() };
@@ -175,7 +170,7 @@ fn waiting(client: &Client, job: &Job) -> Exit {
     let prompt = job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default();
     render::note(&render::visible(&format!("job {id} waits for a person:")));
     prompt.lines().for_each(|line| render::note(&format!("  {}", render::visible(line))));
-    let answer = format!("crosspoint jobs answer {id} --text TEXT (or --input JSON)");
+    let answer = format!("{} (or --input JSON)", client.command(&format!("jobs answer {id} --text TEXT")));
     let hint = if client.is_embedded() { format!("start crosspoint serve, then {answer}") } else { answer };
     render::note(&render::visible(&format!("hint: {hint}")));
     Exit::Waiting

@@ -115,6 +115,8 @@ Examples:
   crosspoint workflow show specify.toml
   crosspoint workflow show specify.toml --mermaid > specify.mmd
   crosspoint workflow show 0199d3a2-8b1e-7000-8000-0004b2c6d8e1
+
+What a dry run would have written, written now:
   crosspoint workflow show 0199d3a2-8b1e-7000-8000-0004b2c6d8e1 --diff | git apply")]
 pub(crate) struct WorkflowShow {
     /// A workflow file, or else the id of a run

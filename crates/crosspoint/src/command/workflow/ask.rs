@@ -2,6 +2,7 @@
 
 use std::io;
 
+use rustix::termios::QueueSelector;
 use tokio::sync::mpsc;
 
 use crate::terminal::{fold, render};
@@ -33,8 +34,9 @@ impl Typed {
         Typed(None)
     }
 
-    /// Shows the question.
+    /// Shows the question. What was typed before cannot be meant as its answer.
     pub(super) fn show(&mut self, prompt: &str) {
+        self.drop_typed();
         let bold = render::bold();
         render::note("");
         for (at, line) in prompt.lines().enumerate() {
@@ -54,10 +56,25 @@ impl Typed {
     /// Waits for a line. The future may be dropped, and loses nothing.
     pub(super) async fn choice(&mut self) -> Choice {
         let Some(lines) = &mut self.0 else { return Choice::Later };
-        match lines.recv().await.as_deref().map(str::trim) {
-            None | Some("") => Choice::Later,
-            Some(CANCEL) => Choice::Cancel,
-            Some(answer) => Choice::Answer(answer.to_owned()),
+        loop {
+            match lines.recv().await.as_deref().map(str::trim) {
+                None | Some("") => return Choice::Later,
+                Some(CANCEL) => return Choice::Cancel,
+                Some(word) if word.starts_with(':') => {
+                    let word = render::visible(word);
+                    fold::say(&format!("  {word} is no command, and no answer was given; {CANCEL} is one"), INDENT);
+                    fold::prompt("> ");
+                }
+                Some(answer) => return Choice::Answer(answer.to_owned()),
+            }
+        }
+    }
+
+    fn drop_typed(&mut self) {
+        // First what the terminal still has, then what the thread has read of it.
+        let _ = rustix::termios::tcflush(io::stdin(), QueueSelector::IFlush);
+        if let Some(lines) = &mut self.0 {
+            while lines.try_recv().is_ok() {}
         }
     }
 }

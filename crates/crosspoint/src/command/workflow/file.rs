@@ -1,18 +1,14 @@
 //! A workflow file: read, its mistakes shown, and the programs that it brings along.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use crosspoint_contracts::clause::Level;
-use crosspoint_workflow::definition::{self, Definition, FILE_BYTES_MAX, Mistake};
+use crosspoint_workflow::definition::{Definition, FILE_BYTES_MAX, Mistake};
 
-use crate::client::{self, Failed};
-use crate::command::flags::Reach;
-use crate::config::{self, Config};
-use crate::exec;
+use crate::client::Failed;
+use crate::config::{self, Builtin, Config};
 use crate::terminal::render::{self, Spot};
 
 /// A workflow file that can be run.
@@ -59,23 +55,16 @@ impl WorkflowFile {
         !self.definition.agents().is_empty()
     }
 
-    /// Returns the programs of the file that could not be started as things are. That is no mistake of the file: they
-    /// may be there when it runs.
-    pub(super) fn unstartable(&self) -> Vec<Mistake> {
-        let missing = |agent: &definition::Agent| {
-            let name = agent.exec.first()?;
-            let what = exec::startable_from(&self.home, name).err()?;
-            let quoted = format!("\"{name}\"");
-            let start = self.text.find(&quoted).unwrap_or_default();
-            let hint = "a program must be there, be executable (chmod +x), and begin with #! if it is a script";
-            let (what, hint) = (what.trim_end_matches('.').to_owned(), hint.to_owned());
-            Some(Mistake { level: Level::Warning, span: start..start + quoted.len(), what, hint })
-        };
-        self.definition.agents().iter().filter_map(missing).collect()
+    /// Removes the sample agents, which are there where none is configured, as far as the file brings its own.
+    pub(super) fn replace_samples(&self, config: &mut Config) {
+        if config.agents == Builtin::ALL.map(config::Agent::sample) {
+            config.agents.retain(|sample| self.definition.agents().iter().all(|own| own.name != sample.name));
+        }
     }
 
     /// Adds the programs of the file to the agents of this command.
     pub(super) fn add_programs(&self, config: &mut Config) -> Result<()> {
+        self.replace_samples(config);
         for program in self.definition.agents() {
             let name = &program.name;
             if config.agents.iter().any(|agent| agent.name == *name) {
@@ -102,18 +91,4 @@ fn print(name: &str, text: &str, mistakes: &[Mistake]) -> Result<()> {
         render::placed(&mut out, mistake.level, &render::visible(&mistake.what), &position, Some(spot), &mistake.hint)?;
     }
     Ok(())
-}
-
-pub(super) fn any_error(mistakes: &[Mistake]) -> bool {
-    mistakes.iter().any(|mistake| mistake.level == Level::Error)
-}
-
-/// Returns the agents that stages may name, with their works: those of the server that runs here, else those of the
-/// configuration.
-pub(super) fn known_agents(reach: &Reach) -> Result<BTreeMap<String, Vec<String>>> {
-    let config = match client::agents_of_server(reach)? {
-        Some(agents) => return Ok(agents.into_iter().map(|agent| (agent.name, agent.work)).collect()),
-        None => Config::load(&reach.store.flags())?,
-    };
-    Ok(config.agents.into_iter().map(|agent| (agent.name, agent.work)).collect())
 }

@@ -1,14 +1,15 @@
 //! Follows a run until it has ended, or waits for a person whom this command cannot ask.
 
 use std::io::{self, IsTerminal};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
-use crosspoint_workflow::definition::Definition;
 use serde::Deserialize;
 use tokio::signal::unix::Signal;
 
 use super::ask::{Choice, Typed};
+use super::file::WorkflowFile;
 use super::shown::Shown;
 use crate::Exit;
 use crate::client::{Client, Event, Follow, Heard, Job, Outcome, plain};
@@ -21,14 +22,34 @@ const LOOK_AFTER: Duration = Duration::from_secs(3);
 /// Why a run rests whose question is shown anyway.
 const WAITING: &str = "waiting for a person's answer";
 
+/// A run that is followed.
+pub(super) struct Followed<'r> {
+    pub(super) id: &'r str,
+    pub(super) file: &'r WorkflowFile,
+    /// The repository.
+    pub(super) root: &'r Path,
+    /// Whether it works in a copy of it.
+    pub(super) is_dry: bool,
+}
+
+impl Followed<'_> {
+    /// Says which run it is, and where it writes.
+    pub(super) fn say_begun(&self) {
+        let place = if self.is_dry { "a copy of " } else { "" };
+        render::note(&render::visible(&format!("run {} in {place}{}", self.id, self.root.display())));
+    }
+}
+
 /// Returns how the run rests, and its job. Where there is a terminal, the person there is asked what the run asks.
 pub(super) async fn until(
     client: &Client,
-    (id, definition): (&str, &Definition),
+    run: &Followed<'_>,
     may_ask: bool,
     mut interrupts: Signal,
 ) -> Result<(Exit, Job)> {
-    let mut shown = Shown::new(id, definition);
+    let id = run.id;
+    run.say_begun();
+    let mut shown = Shown::new(&run.file.definition);
     let mut follow = client.follow(id, 0);
     let may_ask = may_ask && io::stdin().is_terminal() && io::stderr().is_terminal();
     let mut typed = Typed::new();
@@ -39,10 +60,10 @@ pub(super) async fn until(
     loop {
         shown.clear();
         if job.outcome().is_some() {
-            return Ok((ended(&job), job));
+            return Ok((ended(client, run, &job), job));
         }
         if !may_ask {
-            say_parked(client, &job);
+            say_parked(client, &job, &shown);
             return Ok((Exit::Waiting, job));
         }
         typed.show(&job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default());
@@ -54,7 +75,11 @@ pub(super) async fn until(
                 render::note("\nanswered elsewhere");
                 continue;
             }
-            _ = interrupts.recv() => return interrupted(client, id, &mut shown).await,
+            _ = interrupts.recv() => {
+                // Below the line on which the person may have begun to type.
+                render::note("");
+                return interrupted(client, id, &mut shown).await;
+            }
         };
         match choice {
             Choice::Answer(text) => {
@@ -65,7 +90,7 @@ pub(super) async fn until(
                 post_action(client, id, "cancel", String::new()).await?;
             }
             Choice::Later => {
-                say_parked(client, &job);
+                say_parked(client, &job, &shown);
                 return Ok((Exit::Waiting, job));
             }
         }
@@ -121,19 +146,21 @@ fn is_rest(event: &Event) -> bool {
     event.name == "question" || event.is_end()
 }
 
-fn ended(job: &Job) -> Exit {
+fn ended(client: &Client, run: &Followed<'_>, job: &Job) -> Exit {
     let Some(outcome) = job.outcome() else { return Exit::Fine };
     if outcome.status == "completed" {
-        say_completed(outcome);
+        say_completed(outcome, run.is_dry);
         return Exit::Fine;
     }
     let id = render::visible(&job.is.id);
     match &outcome.failure {
-        Some(failure) => {
-            let message = render::visible(&format!("run {id} {}: {}", outcome.status, failure.sentence()));
-            render::refused(&message, &format!("crosspoint workflow show {id} shows what it did"));
+        Some(failure) if outcome.status != "cancelled" => {
+            let message = format!("run {id} {}: {}", outcome.status, failure.sentence());
+            let show = client.command(&format!("workflow show {id}"));
+            render::refused(&message, &format!("{show} shows what it did"));
         }
-        None => render::note(&format!("run {id} was {}", outcome.status)),
+        // A person wanted it so.
+        Some(_) | None => render::note(&render::visible(&format!("run {id} was {}", outcome.status))),
     }
     Exit::NotFine
 }
@@ -147,28 +174,29 @@ struct Done {
     files: Vec<serde::de::IgnoredAny>,
 }
 
-fn say_completed(outcome: &Outcome) {
+fn say_completed(outcome: &Outcome, is_dry: bool) {
     let outputs = outcome.outputs.as_ref().map(|outputs| serde_json::from_str(outputs.get()));
     let Some(Ok(Done { stages, iterations, files })) = outputs else { return };
     let counted = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
-    let (stages, iterations) = (counted(stages as usize, "stage"), counted(iterations as usize, "iteration"));
-    render::note(&format!("completed: {stages}, {iterations}, {} written", counted(files.len(), "file")));
+    let (stages, iterations) = (counted(stages as usize, "stage run"), counted(iterations as usize, "iteration"));
+    let written = if is_dry { "would be written" } else { "written" };
+    render::note(&format!("completed: {stages}, {iterations}, {} {written}", counted(files.len(), "file")));
 }
 
-fn say_parked(client: &Client, job: &Job) {
-    let id = render::visible(&job.is.id);
+fn say_parked(client: &Client, job: &Job, shown: &Shown) {
+    let id = &job.is.id;
     let prompt = job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default();
-    render::note(&format!("run {id} waits for a person:"));
+    let stage = shown.asking().map(|stage| format!(" at the stage {stage}")).unwrap_or_default();
+    render::note(&render::visible(&format!("run {id} waits for a person{stage}:")));
     prompt.lines().for_each(|line| render::note(&format!("  {}", render::visible(line))));
-    render::note(&format!("answer it: crosspoint jobs answer {id} --text TEXT"));
-    let then = if client.is_embedded() { "then go on" } else { "it goes on by itself; to watch it" };
-    render::note(&format!("{then}: crosspoint workflow resume {id}"));
+    render::note(&format!("answer it: {}", client.command(&format!("jobs answer {id} --text TEXT"))));
+    let then = if client.is_server() { "it goes on by itself; to watch it" } else { "then go on" };
+    render::note(&format!("{then}: {}", client.command(&format!("workflow resume {id}"))));
 }
 
 async fn interrupted(client: &Client, id: &str, shown: &mut Shown) -> Result<(Exit, Job)> {
     shown.clear();
-    let shown = render::visible(id);
     let goes_on = if client.is_embedded() { "the run is kept; it goes on with" } else { "the run goes on; see" };
-    render::note(&format!("{goes_on} crosspoint workflow resume {shown}"));
+    render::note(&format!("{goes_on} {}", client.command(&format!("workflow resume {id}"))));
     Ok((Exit::Interrupted, client.job_patiently(id).await?))
 }

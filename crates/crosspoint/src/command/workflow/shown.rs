@@ -34,16 +34,18 @@ pub(super) struct Shown {
     is_terminal: bool,
     /// Why the run did not move when it was last looked at.
     reason: String,
+    /// The stage about which a person is asked.
+    asking: Option<String>,
 }
 
 impl Shown {
-    pub(super) fn new(id: &str, definition: &Definition) -> Shown {
-        render::note(&format!("run {}", render::visible(id)));
+    pub(super) fn new(definition: &Definition) -> Shown {
         // A terminal that cannot move its cursor gets lines alone.
         let is_dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         let is_terminal = io::stderr().is_terminal() && !is_dumb;
         let tree = Arc::new(Mutex::new(Tree::of(definition)));
-        let mut shown = Shown { clock: Clock::default(), tree, bar: None, is_terminal, reason: String::new() };
+        let (clock, reason) = (Clock::default(), String::new());
+        let mut shown = Shown { clock, tree, bar: None, is_terminal, reason, asking: None };
         shown.resume();
         shown
     }
@@ -86,7 +88,12 @@ impl Shown {
         let Some(step) = step else { return };
         tree.step(&step);
         drop(tree);
+        self.asking = step.is_asking().then(|| step.stage.clone());
         self.note(&step.line());
+    }
+
+    pub(super) fn asking(&self) -> Option<&str> {
+        self.asking.as_deref()
     }
 
     pub(super) fn note(&self, line: &str) {

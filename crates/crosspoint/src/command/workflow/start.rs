@@ -1,31 +1,33 @@
 //! Starting a run, and going on with one.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result};
-use serde::Deserialize;
+use crosspoint_workflow::run::Feature;
 use uuid::Uuid;
 
 use super::arguments::{WorkflowResume, WorkflowRun};
+use super::check;
 use super::file::WorkflowFile;
-use super::{print_diff, print_json, resting};
+use super::kept::{self, Kept};
+use super::resting::{self, Followed};
+use super::show::print_diff;
 use crate::Exit;
 use crate::client::{self, Client, Failed, Job, Need, Session, segment};
 use crate::command::flags::Reach;
-use crate::command::jobs::no_such_job;
+use crate::command::jobs::print_job;
 use crate::command::submit::wait;
 use crate::config::Config;
+use crate::terminal::render;
 use crate::workflow::Roots;
 
 const RUNS: &str = "/api/v1/workflows";
 
 pub(super) fn run(arguments: &WorkflowRun) -> Result<Exit> {
     let Some(file) = WorkflowFile::read(&arguments.file)? else { return Ok(Exit::NotFine) };
-    if arguments.detach && file.has_programs() {
-        let message = "this workflow brings programs of its own ([[agent]]), which run in this command alone";
-        return Err(Failed::other(message.to_owned(), "run it without --detach").into());
+    check_flags(arguments, &file)?;
+    let is_here = arguments.embedded || file.has_programs();
+    if !check::is_fine(&file, &arguments.reach, is_here)? || !is_good_feature(arguments.feature.as_deref()) {
+        return Ok(Exit::NotFine);
     }
-    file.print(file.definition.warnings())?;
     let root = match &arguments.root {
         Some(root) => root.clone(),
         None => std::env::current_dir().context("cannot tell the working directory")?,
@@ -39,55 +41,91 @@ pub(super) fn run(arguments: &WorkflowRun) -> Result<Exit> {
         "request_id": Uuid::new_v4().to_string(),
         "home": file.home,
     });
-    let here = arguments.embedded || file.has_programs();
-    let ways = Ways { reach: &arguments.reach, here, file: Some(&file) };
+    let ways = Ways { reach: &arguments.reach, need: (!is_here).then_some(Need::Silent), file: &file };
     with(&ways, async |session| {
         let client = &session.client;
         let interrupts = wait::interrupts()?;
-        if here {
+        if is_here {
             close_breakers(client, &file).await?;
+        } else {
+            say_embedded(client);
         }
-        let job = client.post_once(RUNS, None, &body.to_string()).await?;
+        let job = match client.post_once(RUNS, None, &body.to_string()).await {
+            Ok(job) => job,
+            // The file or the feature is not fine, as far as only the server can tell.
+            Err(failed) if failed.is_at("/definition") || failed.is_at("/feature") => {
+                render::error(&failed.without_place().into());
+                return Ok(Exit::NotFine);
+            }
+            Err(failed) => return Err(failed.without_place().into()),
+        };
+        let followed = Followed { id: &job.is.id, file: &file, root: &root, is_dry: arguments.dry_run };
         if arguments.detach {
+            followed.say_begun();
             return wait::print_id(client, &job, arguments.json);
         }
-        let run = (job.is.id.as_str(), &file.definition);
-        let (exit, job) = resting::until(client, run, !arguments.json, interrupts).await?;
+        let (exit, job) = resting::until(client, &followed, !arguments.json, interrupts).await?;
         finish(client, &job, arguments.json, arguments.dry_run).await?;
         Ok(exit)
     })
 }
 
+/// Refuses flags that have no meaning for a workflow whose programs run in this command.
+fn check_flags(arguments: &WorkflowRun, file: &WorkflowFile) -> Result<()> {
+    let message = "this workflow brings programs of its own ([[agent]]), which run in this command alone";
+    if file.has_programs() && arguments.detach {
+        return Err(Failed::other(message, "run it without --detach").into());
+    }
+    if file.has_programs() && arguments.reach.server.is_some() {
+        let hint = "run it without --server, or put its agents into the server's configuration";
+        return Err(Failed::other(format!("{message}: --server cannot be used"), hint).into());
+    }
+    Ok(())
+}
+
+/// Whether a run may have this feature. Says why not.
+fn is_good_feature(feature: Option<&str>) -> bool {
+    let Some(Err(misnamed)) = feature.map(Feature::new) else { return true };
+    let hint = "name it as its directory is to be called, such as 005-user-auth";
+    render::refused(&format!("the feature cannot have this name: {misnamed}"), hint);
+    false
+}
+
+/// Says where the work is done if no server runs, which a user may have expected.
+fn say_embedded(client: &Client) {
+    if client.is_embedded() {
+        render::note("no server runs here (--server URL names another): this command does the work");
+    }
+}
+
 pub(super) fn resume(arguments: &WorkflowResume) -> Result<Exit> {
     // The definition may bring programs, which a command needs before it drives the run. So the document is read first.
-    let mut kept = None;
-    client::with(&arguments.reach, Need::Existing, async |client| {
-        let id = segment(&arguments.id.id);
-        let job = client.job(&arguments.id.id).await.map_err(no_such_job)?;
-        kept = Some((client.get(&format!("/api/v1/jobs/{id}/document")).await?, client.is_embedded(), job));
+    let mut found = None;
+    client::with(&arguments.reach, Need::Run, async |client| {
+        let job = kept::run_of(client, "resume", &arguments.id.id).await?;
+        found = Some((Kept::of(client, &job).await?, client.is_embedded(), job));
         Ok(Exit::Fine)
     })?;
-    let Some((document, is_embedded, job)) = kept else { return Ok(Exit::CouldNot) };
-    let Ok(order) = serde_json::from_str::<Kept>(&document) else {
-        let message = format!("job {} is no run of a workflow", job.is.id);
-        return Err(Failed::other(message, "crosspoint workflow list shows the runs").into());
-    };
-    let home = order.home.unwrap_or_default();
-    let Some(file) = WorkflowFile::of("the workflow".to_owned(), order.definition, home)? else {
+    let Some((kept, is_embedded, job)) = found else { return Ok(Exit::CouldNot) };
+    let home = kept.home.unwrap_or_default();
+    let Some(file) = WorkflowFile::of("the workflow".to_owned(), kept.definition, home)? else {
         return Ok(Exit::CouldNot);
     };
-    let is_over = job.outcome().is_some();
-    let ways = Ways { reach: &arguments.reach, here: is_embedded && !is_over, file: Some(&file) };
+    let drives = is_embedded && job.outcome().is_none();
+    let ways = Ways { reach: &arguments.reach, need: (!drives).then_some(Need::Run), file: &file };
     with(&ways, async |session| {
         let client = &session.client;
         let interrupts = wait::interrupts()?;
-        if client.is_embedded() && !is_over {
+        if drives {
+            if !file.has_programs() {
+                say_embedded(client);
+            }
             close_breakers(client, &file).await?;
             session.take_up(&job.is.id).await?;
         }
-        let run = (job.is.id.as_str(), &file.definition);
-        let (exit, job) = resting::until(client, run, !arguments.json, interrupts).await?;
-        finish(client, &job, arguments.json, order.dry_run).await?;
+        let followed = Followed { id: &job.is.id, file: &file, root: &kept.root, is_dry: kept.dry_run };
+        let (exit, job) = resting::until(client, &followed, !arguments.json, interrupts).await?;
+        finish(client, &job, arguments.json, kept.dry_run).await?;
         Ok(exit)
     })
 }
@@ -102,18 +140,9 @@ async fn close_breakers(client: &Client, file: &WorkflowFile) -> Result<()> {
     Ok(())
 }
 
-/// What is needed of the document of a run.
-#[derive(Deserialize)]
-struct Kept {
-    definition: String,
-    #[serde(default)]
-    dry_run: bool,
-    home: Option<PathBuf>,
-}
-
 async fn finish(client: &Client, job: &Job, json: bool, dry_run: bool) -> Result<()> {
     if json {
-        return print_json(job);
+        return print_job(client, job, true).map(drop);
     }
     if dry_run {
         return print_diff(client, &job.is.id).await;
@@ -124,10 +153,10 @@ async fn finish(client: &Client, job: &Job, json: bool, dry_run: bool) -> Result
 /// How a command reaches the process that drives its run.
 struct Ways<'w> {
     reach: &'w Reach,
-    /// Whether it is this process.
-    here: bool,
+    /// What is needed where no server runs; `None` if this process drives the run whatever server there is.
+    need: Option<Need>,
     /// The workflow, whose programs this process then runs.
-    file: Option<&'w WorkflowFile>,
+    file: &'w WorkflowFile,
 }
 
 fn with(ways: &Ways<'_>, act: impl AsyncFnOnce(&Session) -> Result<Exit>) -> Result<Exit> {
@@ -135,11 +164,11 @@ fn with(ways: &Ways<'_>, act: impl AsyncFnOnce(&Session) -> Result<Exit>) -> Res
     let outcome = runtime.block_on(async {
         let adapt = |config: &mut Config| {
             config.workflow.roots = Roots::Anywhere;
-            ways.file.map_or(Ok(()), |file| file.add_programs(config))
+            ways.file.add_programs(config)
         };
-        let session = match ways.here {
-            true => Session::here(ways.reach, adapt).await?,
-            false => Session::begin_with(ways.reach, Need::Any, adapt).await?,
+        let session = match ways.need {
+            None => Session::here(ways.reach, adapt).await?,
+            Some(need) => Session::begin_with(ways.reach, need, adapt).await?,
         };
         let outcome = act(&session).await;
         session.end().await;

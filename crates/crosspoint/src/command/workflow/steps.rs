@@ -1,12 +1,17 @@
 //! The steps of a run, from the events of its job: what each stage said, how long it took, and what follows.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 
-use crate::client::Event;
+use crate::client::{Event, plain};
 use crate::terminal::render;
 
 /// Most bytes of a summary that are shown on its line.
 const SUMMARY_BYTES: usize = 160;
+
+/// Most bytes of a note or an answer that are shown, and most notes of a step.
+const NOTE_BYTES: usize = 160;
+const NOTES_MAX: usize = 20;
 
 #[derive(Deserialize)]
 struct Data {
@@ -41,7 +46,9 @@ enum Happened {
         clause: Option<String>,
         message: String,
     },
-    Answered {},
+    Answered {
+        answer: Option<Box<RawValue>>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -72,6 +79,9 @@ pub(super) struct Step {
 #[derive(Default)]
 pub(super) struct Clock {
     last: Option<jiff::Timestamp>,
+    /// When the question was asked that is open, or was answered last.
+    asked: Option<jiff::Timestamp>,
+    answered: Option<jiff::Timestamp>,
 }
 
 impl Clock {
@@ -80,12 +90,21 @@ impl Clock {
         let data: Data = serde_json::from_str(&event.data).ok()?;
         let at: Option<jiff::Timestamp> = data.at.parse().ok();
         let is_step = event.name == "step";
+        match event.name.as_str() {
+            // A run that is taken up asks again. The person was asked when it was asked first.
+            "question" => self.asked = self.asked.or(at),
+            "answer" => self.answered = at,
+            _ => {}
+        }
         let since = self.last.filter(|_| is_step);
         if is_step || matches!(event.name.as_str(), "started" | "answer") {
             self.last = at.or(self.last);
         }
         let Done { stage, iteration, happened, decided } = data.done.filter(|_| is_step)?;
-        let took = at.zip(since).map(|(at, since)| at.duration_since(since).as_secs_f64().max(0.0));
+        let (asked, answered) = (self.asked.take(), self.answered.take());
+        // The run may be taken up long after a person has answered.
+        let span = if matches!(happened, Happened::Answered { .. }) { answered.zip(asked) } else { at.zip(since) };
+        let took = span.map(|(at, since)| at.duration_since(since).as_secs_f64().max(0.0));
         Some(Step { stage: render::visible(&stage), iteration, took, happened, decided })
     }
 
@@ -105,7 +124,7 @@ impl Step {
         let counts = if counts.is_empty() { counts } else { format!("({counts}) ") };
         let tail = match &self.happened {
             Happened::Said { summary, .. } => {
-                let summary = render::shortened(&render::visible(summary), SUMMARY_BYTES);
+                let summary = render::shortened(&render::visible(summary.trim_end()), SUMMARY_BYTES);
                 format!("{:<9} {counts}{summary}", self.word())
             }
             Happened::Broke { clause, message, .. } => {
@@ -114,9 +133,26 @@ impl Step {
                 let message = render::shortened(&render::visible(message), SUMMARY_BYTES);
                 format!("{}{clause} {message}", self.word())
             }
-            Happened::Answered {} => self.word(),
+            Happened::Answered { .. } => self.word(),
         };
         format!("{head}{tail}").trim_end().to_owned()
+    }
+
+    /// Returns what was said in full, a line each: the notes of a stage, or a person's answer.
+    pub(super) fn details(&self) -> Vec<String> {
+        let line = |text: &str| {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            render::shortened(&render::visible(&words.join(" ")), NOTE_BYTES)
+        };
+        match &self.happened {
+            Happened::Said { notes, .. } => {
+                let more = notes.len().saturating_sub(NOTES_MAX);
+                let shown = notes.iter().take(NOTES_MAX).map(|note| format!("- {}", line(note)));
+                shown.chain((more > 0).then(|| format!("... and {more} more"))).collect()
+            }
+            Happened::Answered { answer: Some(answer) } => vec![line(&plain(answer))],
+            Happened::Answered { answer: None } | Happened::Broke { .. } => Vec::new(),
+        }
     }
 
     /// What the stage came to, in one word.
@@ -126,7 +162,7 @@ impl Step {
             Happened::Said { conflicts, .. } if !conflicts.is_empty() => "retry".to_owned(),
             Happened::Said { recommendation, .. } => render::visible(recommendation),
             Happened::Broke { failure, .. } => render::visible(failure),
-            Happened::Answered {} => "answered".to_owned(),
+            Happened::Answered { .. } => "answered".to_owned(),
         }
     }
 
@@ -145,6 +181,41 @@ impl Step {
 
     /// Whether it is a person's answer, and no run of a stage.
     pub(super) fn is_answer(&self) -> bool {
-        matches!(self.happened, Happened::Answered {})
+        matches!(self.happened, Happened::Answered { .. })
+    }
+
+    /// Whether a person is asked next.
+    pub(super) fn is_asking(&self) -> bool {
+        matches!(self.decided, Some(Decided::Ask {}))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event(name: &str, data: &str) -> Event {
+        Event { n: 1, name: name.to_owned(), data: data.to_owned() }
+    }
+
+    /// The run is taken up an hour after the answer, and asks again for a moment.
+    #[test]
+    fn an_answer_took_as_long_as_the_person_did() {
+        let mut clock = Clock::default();
+        let at = |time: &str| format!("{{\"at\":\"2026-01-05T{time}Z\"}}");
+        for (name, time) in
+            [("started", "10:00:00"), ("question", "10:00:01"), ("answer", "10:00:04"), ("started", "11:00:00")]
+        {
+            assert!(clock.step(&event(name, &at(time))).is_none());
+        }
+        let step = |time: &str, happened: &str| {
+            let done = format!("{{\"stage\":\"s\",\"iteration\":1,\"happened\":{happened},\"decided\":null}}");
+            event("step", &format!("{{\"at\":\"2026-01-05T{time}Z\",\"done\":{done}}}"))
+        };
+        let answered = clock.step(&step("11:00:02", r#"{"answered":{"step":1,"answer":"green"}}"#)).expect("a step");
+        assert_eq!((answered.took, answered.details()), (Some(3.0), vec!["green".to_owned()]));
+        let said = r#"{"said":{"summary":"Fine.","recommendation":"proceed"}}"#;
+        let next = clock.step(&step("11:00:03", said)).expect("a step");
+        assert_eq!(next.took, Some(1.0), "a stage begins when the run goes on");
     }
 }

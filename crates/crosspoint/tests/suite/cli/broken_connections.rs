@@ -104,7 +104,7 @@ fn ctrl_c_leaves_the_job_running_and_says_where_it_is() {
     waiting.interrupt();
     assert_eq!(waiting.exit_code(), Some(130));
     let id = waiting.id();
-    let hint = format!("the job goes on; crosspoint jobs show {id} shows it");
+    let hint = format!("the job goes on; crosspoint jobs show {id} --data data shows it");
     assert!(waiting.stderr().contains(&hint), "{}", waiting.stderr());
     assert_eq!(server.ended(&id)["state"], "completed");
 }

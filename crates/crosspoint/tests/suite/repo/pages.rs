@@ -99,6 +99,9 @@ const CONSOLE: &str = "```console\n$ crosspoint ";
 /// This example uses a file of the reader's own and has a separate test.
 const READERS_OWN: &str = "validate .agent-response.json";
 
+/// The reader has written this file in an empty directory. We have the same file in this one.
+const READERS_FILE: (&str, &str) = ("workflow show four-stages.toml", "examples/workflows");
+
 /// The page with the output of its console blocks made anew.
 fn with_fresh_output(text: &str) -> String {
     let mut fresh = String::new();
@@ -115,7 +118,9 @@ fn with_fresh_output(text: &str) -> String {
 
 fn printed_by(command: &str) -> String {
     let arguments: Vec<&str> = command.split_whitespace().collect();
-    String::from_utf8(crosspoint(&arguments).output().expect("it starts").stdout).expect("output is UTF-8")
+    let directory = if command == READERS_FILE.0 { root().join(READERS_FILE.1) } else { root() };
+    String::from_utf8(crosspoint(&arguments).current_dir(directory).output().expect("it starts").stdout)
+        .expect("output is UTF-8")
 }
 
 /// With UPDATE_DOCS set, the pages are rewritten instead.

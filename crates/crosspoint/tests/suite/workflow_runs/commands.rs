@@ -16,7 +16,7 @@ pub(super) fn id_of(ran: &Ran) -> String {
 }
 
 /// A place with a workflow file of its own programs: a stage that writes, and one that judges.
-fn own(place: &Place) {
+pub(super) fn own(place: &Place) {
     let agents = [place.own("writer", ""), place.own("judge", "")].concat();
     let stages = [stage("write", "writer", ""), stage("judge", "judge", "retry = { goto = \"write\" }")].concat();
     place.write("own.toml", &format!("name = \"own\"\n{stages}{agents}"));
@@ -124,7 +124,7 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
     assert_eq!(place.crosspoint(&["workflow", "run", "missing.toml"]).code, 2);
     assert_eq!(place.crosspoint(&["workflow", "run", "own.toml", "--root", "missing"]).code, 2);
     let bad = place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo", "--feature", "../x"]);
-    assert_eq!(bad.code, 2, "{bad:?}");
+    assert!(bad.code == 1 && !bad.stderr.contains("[invalid]"), "{bad:?}");
     let text = fs::read_to_string(place.file("own.toml")).expect("it is there");
     place.write("bad.toml", &text.replace("goto = \"write\"", "goto = \"wirte\"").replace("name = \"own\"", "nam = 1"));
     let ran = place.crosspoint(&["workflow", "run", "bad.toml", "--root", "repo"]);
@@ -138,6 +138,8 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
     place.write("strange.toml", &workflow(&[stage("a", "nobody", "")]));
     let checked = place.crosspoint(&["workflow", "check", "strange.toml"]);
     assert!(checked.code == 1 && checked.stderr.contains("nobody"), "{checked:?}");
+    let ran = place.crosspoint(&["workflow", "run", "strange.toml", "--root", "repo"]);
+    assert_eq!((ran.code, &ran.stderr), (1, &checked.stderr), "a run says the same");
     assert_eq!(place.seen("writer").len(), 0);
     let detached = place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo", "--detach"]);
     assert!(detached.code == 2 && detached.stderr.contains("without --detach"), "{detached:?}");
@@ -193,7 +195,7 @@ fn what_is_meant_for_runs_is_refused_for_files_and_other_jobs() {
     let listed = place.crosspoint(&["jobs", "list", "--json"]);
     let stage = listed.stdout.lines().find(|line| line.contains("child_of")).expect("a stage");
     let stage: Value = serde_json::from_str(stage).expect("it is JSON");
-    for verb in ["resume", "show"] {
+    for verb in ["resume", "show", "cancel"] {
         let refused = place.crosspoint(&["workflow", verb, stage["id"].as_str().expect("an id")]);
         assert!(refused.code == 2 && refused.stderr.contains("is no run of a workflow"), "{refused:?}");
         assert!(refused.stderr.contains("workflow list") && !refused.stderr.contains("missing field"), "{refused:?}");
@@ -241,6 +243,7 @@ fn a_root_that_the_server_does_not_allow_is_refused_with_the_offer_of_embedded()
     let ran = place.crosspoint(&["workflow", "run", "w.toml", "--root", "repo", "--server", &url]);
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.stderr.contains("--embedded") && ran.stderr.contains("does not allow"), "{ran:?}");
+    assert!(!ran.stderr.contains("/root") && !ran.stderr.contains("[invalid]"), "no place of our own: {ran:?}");
     // Which works, with the agents of the configuration here.
     place.replies("judge", &[said("Fine.", "proceed")]);
     place.write("crosspoint.toml", &place.configured("judge", ""));
@@ -279,9 +282,9 @@ fn what_is_no_run_is_said() {
     let job = server.submit(r#"{"work": "echo", "input": {}}"#);
     let place = Place::new();
     let id = job["id"].as_str().expect("an id");
-    for action in ["resume", "show"] {
+    for action in ["resume", "show", "cancel"] {
         let ran = place.crosspoint(&["workflow", action, id, "--server", &server.url()]);
-        assert!(ran.code != 0, "{action}: {ran:?}");
+        assert!(ran.code == 2 && ran.stderr.contains("is no run of a workflow"), "{action}: {ran:?}");
     }
     assert_eq!(place.crosspoint(&["workflow", "show", "nothing", "--server", &server.url()]).code, 2);
 }

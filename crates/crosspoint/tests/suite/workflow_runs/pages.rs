@@ -70,6 +70,11 @@ fn four_stages_are_written_checked_run_escalated_and_answered_by_the_page() {
                     printed(text, ran);
                 }
             }
+            "console" if text.starts_with("$ ") => {
+                let (command, output) = text.split_once('\n').expect("a command line ends");
+                let ran = typed(place.path(), command.trim_start_matches("$ "));
+                assert_eq!((ran.code, ran.stdout.as_str()), (0, output), "{ran:?}");
+            }
             "console" => {}
             other => panic!("a block of {other}"),
         }

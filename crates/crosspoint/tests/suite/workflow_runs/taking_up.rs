@@ -57,7 +57,7 @@ fn a_server_holds_a_run_of_a_command_and_the_command_goes_on_with_it() {
     assert!(reason.contains(&format!("crosspoint workflow resume {id}")), "{stuck}");
     let resumed = place.crosspoint(&["workflow", "resume", &id]);
     assert_eq!(resumed.code, 0, "{resumed:?}");
-    assert!(resumed.stderr.contains("completed: 2 stages, 1 iteration, 0 files written"), "{resumed:?}");
+    assert!(resumed.stderr.contains("completed: 2 stage runs, 1 iteration, 0 files written"), "{resumed:?}");
     assert_eq!(place.seen("judge")[1]["task"]["params"]["answers"][0]["answer"], "green");
     assert_eq!(place.seen("judge").len(), 2, "nothing is repeated");
 }
@@ -170,7 +170,8 @@ fn a_run_whose_files_are_half_written_is_held_until_they_are_whole() {
         said.push(lines.next().unwrap_or_else(|| panic!("it ended: {said:?}")));
     }
     child.kill().and_then(|()| child.wait()).expect("it is killed");
-    let id = said.iter().find_map(|line| line.strip_prefix("run ")).expect("its id").to_owned();
+    let begun = said.iter().find_map(|line| line.strip_prefix("run ")).expect("its id");
+    let id = begun.split(' ').next().expect("a word").to_owned();
     let resumed = place.crosspoint(&["workflow", "resume", &id]);
     assert_eq!(resumed.code, 0, "{resumed:?}");
     assert_eq!((place.tree(), place.seen("writer").len()), (vec!["a.md".to_owned(), "b.md".to_owned()], 1));

@@ -36,15 +36,21 @@ fn asking(place: &Place) {
     place.write("w.toml", &workflow(&[stage("judge", "judge", ""), place.own("judge", "")]));
 }
 
-/// Runs a workflow of one stage at a terminal at which this is typed. Returns the exit code and what the terminal got.
+/// What a question ends with.
+const PROMPT: &str = "ends the run\r\n> ";
+
+/// Runs a workflow of one stage at a terminal at which this is typed when the question is there. Returns the exit code
+/// and what the terminal got.
 fn typed(place: &Place, typed: &str) -> (i32, String) {
     asking(place);
     let mut script = at_terminal(place);
     let mut keys = script.stdin.take().expect("a pipe");
-    // A terminal keeps what is typed until it is read.
+    let mut screen = script.stdout.take().expect("a pipe");
+    let mut shown = shown_up_to(&mut screen, PROMPT);
     keys.write_all(typed.as_bytes()).expect("it reads");
-    let output = script.wait_with_output().expect("it ends");
-    (output.status.code().expect("it exits"), String::from_utf8_lossy(&output.stdout).into_owned())
+    drop(keys);
+    screen.read_to_string(&mut shown).expect("it can be read");
+    (script.wait().expect("it ends").code().expect("it exits"), shown)
 }
 
 #[test]
@@ -72,7 +78,48 @@ fn a_run_can_be_cancelled_at_the_terminal() {
     let place = Place::new();
     let (code, said) = typed(&place, ":cancel\n");
     assert_eq!(code, 1, "{said}");
+    assert!(said.contains("was cancelled") && !said.contains("error"), "the person wanted it so: {said}");
     assert_eq!(place.seen("judge").len(), 1);
+}
+
+/// A word that was meant as a command is no answer.
+#[test]
+fn an_unknown_command_is_said_and_the_question_stays() {
+    let place = Place::new();
+    let (code, said) = typed(&place, ":cancle\ngreen\n");
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains(":cancle is no command"), "{said}");
+    assert_eq!(place.seen("judge")[1]["task"]["params"]["answers"][0]["answer"], json!("green"));
+}
+
+/// What is typed while a stage runs cannot be meant as the answer to a question that was not shown.
+#[test]
+fn what_was_typed_before_the_question_is_no_answer() {
+    let place = Place::new();
+    let held = "cat > /dev/null; until [ -e \"$PLACE/go\" ]; do sleep 0.02; done; cat \"$PLACE/judge.reply\"";
+    place.replies("judge", &[said("Which colour?", "escalate")]);
+    place.write("w.toml", &workflow(&[stage("judge", "judge", ""), place.own_script("judge", held, "")]));
+    let mut script = at_terminal(&place);
+    let mut keys = script.stdin.take().expect("a pipe");
+    let mut screen = script.stdout.take().expect("a pipe");
+    shown_up_to(&mut screen, "runs");
+    keys.write_all(b"yes\nno\n").expect("it reads");
+    // The terminal shows what is typed, so that it has it by now.
+    shown_up_to(&mut screen, "no\r\n");
+    place.write("agents/go", "");
+    shown_up_to(&mut screen, PROMPT);
+    // Two lines at once: the first is the answer, and the second none to the next question.
+    keys.write_all(b"green\nblue\n").expect("it reads");
+    shown_up_to(&mut screen, PROMPT);
+    drop(keys);
+    let mut rest = String::new();
+    screen.read_to_string(&mut rest).expect("it can be read");
+    assert_eq!(script.wait().expect("it ends").code(), Some(3), "{rest}");
+    let listed = place.crosspoint(&["workflow", "list", "--json"]);
+    let run: Value = serde_json::from_str(&listed.stdout).unwrap_or_else(|error| panic!("{error}: {listed:?}"));
+    let shown = place.crosspoint(&["workflow", "show", run["id"].as_str().expect("an id")]);
+    assert_eq!(shown.stdout.matches("answered").count(), 1, "{shown:?}");
+    assert!(shown.stdout.contains("answered\n    green\n"), "{shown:?}");
 }
 
 /// The second stage ends when the terminal has shown it, so that nothing depends on how fast it is drawn.
@@ -107,7 +154,7 @@ fn an_interrupt_at_the_question_ends_the_command_without_a_line() {
     // Open until the end: the terminal would take its end for the end of the line.
     let mut keys = script.stdin.take().expect("a pipe");
     let mut screen = script.stdout.take().expect("a pipe");
-    shown_up_to(&mut screen, "ends the run\r\n> ");
+    shown_up_to(&mut screen, PROMPT);
     // Ctrl-C.
     keys.write_all(b"\x03").expect("it reads");
     let status = until("the command ends", || script.try_wait().expect("it can be asked"));
@@ -115,7 +162,7 @@ fn an_interrupt_at_the_question_ends_the_command_without_a_line() {
     let mut said = String::new();
     screen.read_to_string(&mut said).expect("it can be read");
     assert_eq!(status.code(), Some(130), "{said}");
-    assert!(said.contains("crosspoint workflow resume"), "{said}");
+    assert!(said.contains("\r\nthe run is kept; it goes on with crosspoint workflow resume"), "{said}");
     let listed = place.crosspoint(&["workflow", "list", "--json"]);
     let run: Value = serde_json::from_str(&listed.stdout).unwrap_or_else(|error| panic!("{error}: {listed:?}"));
     assert_eq!(run["state"], "waiting", "{run}");

@@ -1,0 +1,130 @@
+//! What `crosspoint workflow` says: mistakes before a run begins, where it writes, and the whole run afterwards.
+
+use std::os::unix::fs::PermissionsExt;
+
+use super::commands::{id_of, own};
+use crate::support::workflow_place::{Place, noted, said, stage, workflow};
+
+/// The file and the configuration may not both have an agent of one name.
+#[test]
+fn an_agent_of_the_file_with_a_name_of_the_configuration_is_found_before_the_run() {
+    let place = Place::new();
+    place.write("crosspoint.toml", &place.configured("clerk", ""));
+    place.write("w.toml", &workflow(&[stage("draft", "clerk", ""), place.own("clerk", "")]));
+    for action in ["check", "run"] {
+        let refused = place.crosspoint(&["workflow", action, "w.toml"]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        for word in ["the configuration has an agent \"clerk\" too", "w.toml:8:8", "another name"] {
+            assert!(refused.stderr.contains(word), "{word:?} is not in {refused:?}");
+        }
+    }
+    assert_eq!(place.seen("clerk").len(), 0);
+}
+
+/// The sample agents are there where none is configured. They take no name away.
+#[test]
+fn an_agent_of_the_file_may_have_the_name_of_a_sample() {
+    let place = Place::new();
+    place.replies("ask", &[said("Fine.", "proceed")]);
+    place.write("w.toml", &workflow(&[stage("s", "ask", ""), place.own("ask", "")]));
+    assert_eq!(place.crosspoint(&["workflow", "check", "w.toml"]).code, 0);
+    let ran = place.crosspoint(&["workflow", "run", "w.toml", "--root", "repo"]);
+    assert!(ran.code == 0 && ran.stderr.contains("Fine."), "{ran:?}");
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_said_before_the_run_begins() {
+    let place = Place::new();
+    place.write("agents/plain", "#!/bin/sh\n");
+    let agent = "[[agent]]\nname = \"a\"\nexec = [\"./agents/plain\"]\n".to_owned();
+    place.write("w.toml", &workflow(&[stage("s", "a", ""), agent]));
+    let ran = place.crosspoint(&["workflow", "run", "w.toml", "--root", "repo"]);
+    let (before, _) = ran.stderr.split_once("\nrun ").unwrap_or_else(|| panic!("{ran:?}"));
+    assert!(before.contains("warning") && before.contains("w.toml:9:9") && before.contains("chmod +x"), "{ran:?}");
+    let path = place.file("agents/plain");
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let ran = place.crosspoint(&["workflow", "run", "w.toml", "--root", "repo"]);
+    assert!(!ran.stderr.contains("warning"), "{ran:?}");
+}
+
+#[test]
+fn a_run_says_where_it_writes_and_no_more_of_this_command_than_is_news() {
+    let place = Place::new();
+    own(&place);
+    let ran = place.crosspoint(&["workflow", "run", "own.toml", "--root", "./repo/."]);
+    let root = place.repo();
+    assert!(ran.stderr.starts_with(&format!("run {} in {}\n", id_of(&ran), root.display())), "{ran:?}");
+    assert!(ran.stderr.ends_with("completed: 2 stage runs, 1 iteration, 1 file written\n"), "{ran:?}");
+    let again = place.crosspoint(&["workflow", "resume", &id_of(&ran)]);
+    assert_eq!((again.code, &again.stderr), (0, &ran.stderr), "nothing is done");
+    // Without programs it is news that the command does the work.
+    place.write("crosspoint.toml", &place.configured("judge", ""));
+    place.write("w.toml", &workflow(&[stage("judge", "judge", "")]));
+    let ran = place.crosspoint(&["workflow", "run", "w.toml", "--root", "repo"]);
+    let first = ran.stderr.lines().next().unwrap_or_default();
+    assert!(first.starts_with("no server runs here") && first.len() <= 80, "{ran:?}");
+    let again = place.crosspoint(&["workflow", "resume", &id_of(&ran)]);
+    assert!(again.code == 0 && !again.stderr.contains("no server"), "{again:?}");
+}
+
+#[test]
+fn a_run_is_shown_whole() {
+    let place = Place::new();
+    own(&place);
+    let long = "n".repeat(1000);
+    place.replies("judge", &[noted("Which?", "escalate", &["two\nfit", &long]), said("Fine.", "proceed")]);
+    let ran = place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo", "--dry-run", "--feature", "005-a"]);
+    let id = id_of(&ran);
+    assert!(ran.stderr.contains(&format!("run {id} in a copy of ")), "{ran:?}");
+    assert_eq!(place.crosspoint(&["jobs", "answer", &id, "--text", "the green one"]).code, 0);
+    let resumed = place.crosspoint(&["workflow", "resume", &id]);
+    assert!(resumed.stderr.ends_with("1 file would be written\n"), "{resumed:?}");
+    let shown = place.crosspoint(&["workflow", "show", &id]);
+    let root = place.repo().display().to_string();
+    for part in ["workflow    own", "feature     005-a", &format!("root        {root}"), "dry run     "] {
+        assert!(shown.stdout.contains(part), "{part:?} is not in {shown:?}");
+    }
+    for part in ["Which?\n    - two fit\n    - nnn", "nnn...\n", "answered\n    the green one\n", "+++ b/a.md"] {
+        assert!(shown.stdout.contains(part), "{part:?} is not in {shown:?}");
+    }
+    assert!(shown.stdout.lines().all(|line| line.len() < 250), "{shown:?}");
+}
+
+#[test]
+fn runs_are_listed_as_runs() {
+    let place = Place::new();
+    own(&place);
+    let none = place.crosspoint(&["workflow", "list", "--data", "other"]);
+    assert!(none.code == 2 && none.stderr.contains("go to the directory in which the run began"), "{none:?}");
+    place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo"]);
+    let listed = place.crosspoint(&["workflow", "list"]);
+    let head: Vec<&str> = listed.stdout.lines().next().unwrap_or_default().split_whitespace().collect();
+    assert_eq!(head, ["ID", "STATE", "WORKFLOW", "FEATURE", "AGE", "NOTE"], "{listed:?}");
+}
+
+#[test]
+fn an_agent_or_a_feature_that_a_server_does_not_know_is_a_mistake_of_the_file() {
+    let place = Place::new();
+    let server = place.server(&[place.configured("judge", "")]);
+    place.write("w.toml", &workflow(&[stage("s", "jugde", "")]));
+    let url = server.url();
+    let ran = place.crosspoint(&["workflow", "run", "w.toml", "--root", "repo", "--server", &url]);
+    assert!(ran.code == 1 && ran.stderr.contains("w.toml:4:9") && ran.stderr.contains("jugde"), "{ran:?}");
+    assert_eq!(server.get("/api/v1/jobs").json()["jobs"].as_array().map(Vec::len), Some(0));
+}
+
+/// An answer is given by an option, and its absence says by which.
+#[test]
+fn an_answer_without_its_option_gets_a_hint() {
+    let place = Place::new();
+    let id = "0199d3a2-8b1e-7000-8000-0004b2c6d8e1";
+    for (arguments, hints) in [
+        (vec!["jobs", "answer", id], vec!["--text TEXT", "--input JSON"]),
+        (vec!["jobs", "answer", id, "the", "green one"], vec!["--text 'the green one'"]),
+        (vec!["jobs", "answer", id, "--input", "green"], vec!["not JSON", "--text"]),
+    ] {
+        let refused = place.crosspoint(&arguments);
+        assert_eq!(refused.code, 2, "{refused:?}");
+        assert!(hints.iter().all(|hint| refused.stderr.contains(hint)), "{hints:?} are not in {refused:?}");
+    }
+}
