@@ -30,7 +30,6 @@ pub(crate) use order::{Order, about};
 pub(crate) use places::{Places, Roots};
 pub(crate) use runner::agent;
 pub(crate) use runs::Runs;
-#[expect(unused_imports, reason = "x")]
 pub(crate) use stage::WAITS;
 pub(crate) use sweep::{settle, sweep};
 

@@ -64,7 +64,12 @@ pub(crate) struct Progress {
 pub(crate) struct Stuck {
     pub(crate) reason: String,
     pub(crate) since: String,
+    /// The stage that does not move, where the job waits for one.
+    pub(crate) job: Option<String>,
 }
+
+/// What is said of a stage that an operator has to have begun again.
+const OPERATOR: [&str; 2] = [": poison:", ": set aside:"];
 
 #[derive(Deserialize)]
 pub(crate) struct Owed {
@@ -236,6 +241,14 @@ impl JobFields {
     /// Whether it waits for a person's answer.
     pub(crate) fn is_asking(&self) -> bool {
         self.state == "waiting" && self.question.is_some()
+    }
+
+    /// Whether a stage of this run waits for a person or an operator.
+    pub(crate) fn is_held_by_stage(&self) -> bool {
+        let waits_for_operator = |reason: &str| OPERATOR.iter().any(|word| reason.contains(word));
+        let stuck = self.stuck.as_ref().filter(|stuck| stuck.job.is_some());
+        self.state == "running"
+            && stuck.is_some_and(|stuck| self.question.is_some() || waits_for_operator(&stuck.reason))
     }
 
     /// Whether it waits for an operator (ALL-13).

@@ -13,8 +13,9 @@ use super::file::WorkflowFile;
 use super::shown::Shown;
 use crate::Exit;
 use crate::client::{Client, Event, Follow, Heard, Job, Outcome, plain};
-use crate::command::jobs::post_action;
+use crate::command::jobs::{event_line, post_action};
 use crate::terminal::render;
+use crate::workflow::WAITS;
 
 /// How long nothing comes of a run before it is looked why.
 const LOOK_AFTER: Duration = Duration::from_secs(3);
@@ -62,7 +63,7 @@ pub(super) async fn until(
         if job.outcome().is_some() {
             return Ok((ended(client, run, &job), job));
         }
-        if !may_ask {
+        if !may_ask || job.is.question.is_none() {
             say_parked(client, &job, &shown);
             return Ok((Exit::Waiting, job));
         }
@@ -105,13 +106,17 @@ pub(super) async fn until(
 /// Returns the job when the run has ended or waits for a person.
 async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut Shown) -> Result<Job> {
     loop {
-        match next(client, id, follow, shown).await? {
+        let heard = match next(client, id, follow, shown).await? {
+            Next::Heard(heard) => heard,
+            Next::Rests(job) => return Ok(*job),
+        };
+        match heard {
             Heard::Event(event) => {
                 shown.event(&event);
                 if is_rest(&event) {
                     let job = client.job_patiently(id).await?;
                     // A question of the past was answered: what came after it is shown too.
-                    if job.is.is_asking() || event.is_end() {
+                    if job.is.is_asking() || job.is.is_held_by_stage() || event.is_end() {
                         return Ok(job);
                     }
                 }
@@ -122,28 +127,40 @@ async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut S
     }
 }
 
+/// What comes next of a run.
+enum Next {
+    Heard(Heard),
+    /// Nothing comes before its stage was answered.
+    Rests(Box<Job>),
+}
+
 /// Returns what comes next. While nothing comes, it is looked why.
-async fn next(client: &Client, id: &str, follow: &mut Follow, shown: &mut Shown) -> Result<Heard> {
+async fn next(client: &Client, id: &str, follow: &mut Follow, shown: &mut Shown) -> Result<Next> {
     let coming = follow.next();
     tokio::pin!(coming);
     loop {
         tokio::select! {
-            heard = &mut coming => return Ok(heard?),
+            heard = &mut coming => return Ok(Next::Heard(heard?)),
             () = tokio::time::sleep(LOOK_AFTER) => {}
         }
         // A server that does not answer now is reported by the stream of events.
         let job = tokio::select! {
-            heard = &mut coming => return Ok(heard?),
+            heard = &mut coming => return Ok(Next::Heard(heard?)),
             job = client.job(id) => job.ok(),
         };
-        if let Some(stuck) = job.and_then(|job| job.is.stuck).filter(|stuck| stuck.reason != WAITING) {
+        let Some(job) = job else { continue };
+        if job.is.is_held_by_stage() {
+            return Ok(Next::Rests(Box::new(job)));
+        }
+        if let Some(stuck) = job.is.stuck.filter(|stuck| stuck.reason != WAITING) {
             shown.stuck(&stuck.reason);
         }
     }
 }
 
 fn is_rest(event: &Event) -> bool {
-    event.name == "question" || event.is_end()
+    let waits = |event| matches!(event_line::progress_of(event), Some((_, Some(said))) if said.starts_with(WAITS));
+    event.name == "question" || event.is_end() || waits(event)
 }
 
 fn ended(client: &Client, run: &Followed<'_>, job: &Job) -> Exit {
@@ -186,6 +203,12 @@ fn say_completed(outcome: &Outcome, is_dry: bool) {
 fn say_parked(client: &Client, job: &Job, shown: &Shown) {
     let id = &job.is.id;
     let prompt = job.is.question.as_ref().map(|question| plain(&question.prompt)).unwrap_or_default();
+    if job.is.question.is_none() {
+        let reason = job.is.stuck.as_ref().map(|stuck| stuck.reason.as_str()).unwrap_or_default();
+        render::note(&render::visible(&format!("run {id} waits for an operator: {reason}")));
+        render::note(&format!("begin it again: {}", client.command(&format!("jobs retry {id}"))));
+        return;
+    }
     let stage = shown.asking().map(|stage| format!(" at the stage {stage}")).unwrap_or_default();
     render::note(&render::visible(&format!("run {id} waits for a person{stage}:")));
     prompt.lines().for_each(|line| render::note(&format!("  {}", render::visible(line))));

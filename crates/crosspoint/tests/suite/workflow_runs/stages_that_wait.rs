@@ -32,10 +32,24 @@ fn what_a_stage_asks_is_shown_and_answered_with_its_run() {
     server.answer_run(&id, &json!("green"));
     let run = server.ended(&id);
     assert_eq!(run["outcome"]["status"], "completed", "{run}");
-    assert_eq!(
-        server.stages_of(&id)[0]["outcome"]["outputs"]["answer"],
-        json!({"input": "green"}).get("input").cloned().expect("it is there")
-    );
+    assert_eq!(server.stages_of(&id)[0]["outcome"]["outputs"]["answer"], "green");
+}
+
+#[test]
+fn a_command_rests_with_the_stage_that_asks() {
+    let place = Place::new();
+    let server = place.server(&[asking()]);
+    place.write("paint.toml", &workflow(&[stage("paint", "asker", "")]));
+    let run = ["workflow", "run", "paint.toml", "--root", "repo", "--server", &server.url()];
+    let ran = place.crosspoint(&run);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert!(ran.stderr.contains("Which colour?") && ran.stderr.contains("crosspoint jobs answer"), "{ran:?}");
+    let listed = server.get("/api/v1/jobs?work=workflow-run").json();
+    let id = listed["jobs"][0]["id"].as_str().expect("an id");
+    let answered = place.crosspoint(&["jobs", "answer", id, "--text", "green", "--server", &server.url()]);
+    assert_eq!(answered.code, 0, "{answered:?}");
+    let resumed = place.crosspoint(&["workflow", "resume", id, "--server", &server.url()]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
 }
 
 /// ALL-13: the stage is not begun a fourth time by itself, and the run says how it is begun again.
