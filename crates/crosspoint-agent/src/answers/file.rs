@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use super::Keep;
 use super::line::Line;
-use super::seal::{AROUND_BYTES, is_whole, names_of_damaged, push_sealed};
+use super::seal::{Sealed, is_whole, names_of_damaged};
 use crate::backend::Name;
 
 /// How long the file is left as it is after it could not be shortened.
@@ -69,11 +69,11 @@ impl Index {
     }
 
     /// Notes what a line says, in the place of what was said before.
-    pub(super) fn note(&mut self, names: &[Box<str>], place: Place, noted: Noted) {
+    pub(super) fn note(&mut self, names: Vec<Box<str>>, place: Place, noted: Noted) {
         for name in names {
             let before = match noted {
-                Noted::Undone => self.places.remove(name),
-                Noted::Open | Noted::Ended => self.places.insert(name.clone(), place),
+                Noted::Undone => self.places.remove(&name),
+                Noted::Open | Noted::Ended => self.places.insert(name, place),
             };
             if let Some(before) = before {
                 self.open.remove(&before);
@@ -136,13 +136,13 @@ impl AnswerFile {
     }
 
     /// Adds lines and syncs them. Returns where they are.
-    pub(super) fn append(&self, lines: &[&[u8]]) -> io::Result<Vec<Place>> {
+    pub(super) fn append(&self, lines: &[&Sealed]) -> io::Result<Vec<Place>> {
         let mut open = self.lock();
-        let mut all = Vec::with_capacity(lines.iter().map(|line| line.len() + AROUND_BYTES).sum());
+        let mut all = Vec::with_capacity(lines.iter().map(|line| line.bytes().len()).sum());
         let mut places = Vec::with_capacity(lines.len());
-        for line in lines {
-            places.push(Place { start: open.bytes + all.len() as u64, bytes: line.len() + AROUND_BYTES });
-            push_sealed(&mut all, line);
+        for line in lines.iter().map(|line| line.bytes()) {
+            places.push(Place { start: open.bytes + all.len() as u64, bytes: line.len() });
+            all.extend_from_slice(line);
         }
         // Half a line would be taken for the beginning of the next one.
         if open.is_torn {
@@ -218,7 +218,7 @@ impl AnswerFile {
                 let place = Place { start: bytes, bytes: line.len() };
                 bytes += line.len() as u64;
                 carried_bytes += if is_open { line.len() as u64 } else { 0 };
-                kept.note(&names, place, if is_open { Noted::Open } else { Noted::Ended });
+                kept.note(names, place, if is_open { Noted::Open } else { Noted::Ended });
             }
         }
         shorter.into_inner()?.sync_all()?;
@@ -293,7 +293,7 @@ impl Found {
     fn add(&mut self, line: &Line<'_>, place: Place, is_young: bool) {
         if is_young {
             let names: Vec<Box<str>> = line.names().map(Into::into).collect();
-            self.index.note(&names, place, if line.is_undone() { Noted::Undone } else { Noted::Ended });
+            self.index.note(names, place, if line.is_undone() { Noted::Undone } else { Noted::Ended });
             self.owed.extend(line.owed().map(|(id, to)| (id, to.into())));
         }
     }
@@ -303,7 +303,7 @@ impl Found {
         let names = names_of_damaged(line);
         self.damaged += 1;
         self.refused += usize::from(!names.is_empty());
-        self.index.note(&names, place, Noted::Ended);
+        self.index.note(names, place, Noted::Ended);
     }
 }
 

@@ -9,15 +9,17 @@ use crate::same::hex;
 /// How many hexadecimal digits of its digest stand before a line.
 const SEAL_BYTES: usize = 16;
 
-/// How much longer a line is in the file.
-pub(super) const AROUND_BYTES: usize = SEAL_BYTES + " \n".len();
+/// A line as it stands in the file.
+pub(super) struct Sealed(Vec<u8>);
 
-/// Appends a line as it stands in the file.
-pub(super) fn push_sealed(out: &mut Vec<u8>, line: &[u8]) {
-    out.extend_from_slice(seal(line).as_bytes());
-    out.push(b' ');
-    out.extend_from_slice(line);
-    out.push(b'\n');
+impl Sealed {
+    pub(super) fn of(line: &[u8]) -> Sealed {
+        Sealed([seal(line).as_bytes(), b" ", line, b"\n"].concat())
+    }
+
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 /// Returns what a line of the file holds, if it is whole.

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::file::{AnswerFile, Index, Noted};
 use super::line::{Line, push_json};
+use super::seal::{Sealed, is_whole};
 use super::{Answers, Keep};
 use crate::backend::Name;
 
@@ -22,20 +23,24 @@ fn scratch(name: &str) -> PathBuf {
     directory.join(name)
 }
 
-fn line(name: &str, at: Time) -> Vec<u8> {
+fn line(name: &str, at: Time) -> Sealed {
     let at = at.0;
-    format!(r#"{{"names":["{name}"],"likeness":"aa","at":{at},"request_id":"{name}","outcome":{{"status":"completed","outputs":{{"a":1}}}}}}"#).into_bytes()
+    let line = format!(
+        r#"{{"names":["{name}"],"likeness":"aa","at":{at},"request_id":"{name}","outcome":{{"status":"completed","outputs":{{"a":1}}}}}}"#
+    );
+    Sealed::of(line.as_bytes())
 }
 
 fn append(file: &AnswerFile, index: &Mutex<Index>, name: &str, at: Time) {
     let places = file.append(&[&line(name, at)]).expect("it can be written");
-    index.lock().expect("it is free").note(&[name.into()], places[0], Noted::Ended);
+    index.lock().expect("it is free").note(vec![name.into()], places[0], Noted::Ended);
 }
 
 #[test]
 fn lines_without_the_job_are_read() {
     let line = line("c\ntask\nt-1".escape_default().to_string().as_str(), Time(7));
-    let kept = Line::read(&line).expect("it is a line").into_kept();
+    let line = is_whole(line.bytes()).expect("it is whole");
+    let kept = Line::read(line).expect("it is a line").into_kept();
     assert_eq!((kept.at, kept.started_at()), (Time(7), Some(Time(7))));
     assert_eq!(kept.outcome.outputs.as_ref().map(crosspoint_contracts::content::Body::get), Some(r#"{"a":1}"#));
     assert!(kept.asked().is_none(), "what the job was is not known");
@@ -78,13 +83,14 @@ async fn an_outcome_is_owed_until_it_was_told() {
     let owed = |id: Uuid, to: &str| {
         let (name, at) = (Name::of_job(id).text().escape_default().to_string(), now.0);
         let job = format!(r#"{{"id":"{id}","door":"message","caller":"","work":"w","owed_to":"{to}"}}"#);
-        format!(
+        let line = format!(
             r#"{{"names":["{name}"],"likeness":"aa","at":{at},"request_id":"r","job":{job},"outcome":{{"status":"completed"}}}}"#
-        )
+        );
+        Sealed::of(line.as_bytes())
     };
     let lines = [owed(ids[0], "http://one/"), owed(ids[1], "http://one/"), owed(ids[2], "http://other/")];
     let answers = Answers::open(&path, Keep::default()).expect("it opens");
-    answers.file.append(&lines.each_ref().map(String::as_bytes)).expect("it can be written");
+    answers.file.append(&lines.each_ref()).expect("it can be written");
     answers.close().await;
     let answers = Answers::open(&path, Keep::default()).expect("it opens");
     answers.told(ids[0]);
@@ -106,7 +112,7 @@ fn the_answer_of_another_request_is_never_read_for_it() {
     // Both have the place of the second, as a file that was just shortened may have another line of the same length
     // there.
     for name in &names {
-        answers.index.lock().expect("it is free").note(&[name.text().into()], places[1], Noted::Ended);
+        answers.index.lock().expect("it is free").note(vec![name.text().into()], places[1], Noted::Ended);
     }
     assert!(answers.read_now(&names[0]).is_none());
     assert!(answers.read_now(&names[1]).is_some());
@@ -122,8 +128,8 @@ fn a_line_break_between_the_parts_of_an_answer_ends_no_line() {
 fn begin(file: &AnswerFile, index: &Mutex<Index>, name: &str, at: Time) {
     let at = at.0;
     let begun = format!(r#"{{"names":["{name}"],"likeness":"aa","at":{at},"request_id":"{name}"}}"#);
-    let places = file.append(&[begun.as_bytes()]).expect("it can be written");
-    index.lock().expect("it is free").note(&[name.into()], places[0], Noted::Open);
+    let places = file.append(&[&Sealed::of(begun.as_bytes())]).expect("it can be written");
+    index.lock().expect("it is free").note(vec![name.into()], places[0], Noted::Open);
 }
 
 #[test]
