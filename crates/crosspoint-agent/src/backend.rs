@@ -78,6 +78,12 @@ impl OwnJobs {
         self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Refuses new work from now on. A request that was seen before gets its job all the same: told that nothing was
+    /// done, its caller would have the work done elsewhere a second time (MSG-8).
+    pub(crate) fn refuse_new(&self) {
+        self.jobs().close();
+    }
+
     /// Whether no job is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.jobs().are_ended()

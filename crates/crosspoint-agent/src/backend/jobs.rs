@@ -31,6 +31,8 @@ pub(super) struct Jobs {
     forgotten: Forgotten,
     live: usize,
     live_bytes: usize,
+    /// Whether no new work is taken any more: the agent stops.
+    is_closed: bool,
 }
 
 struct Ended {
@@ -46,8 +48,16 @@ impl Jobs {
         self.live == 0
     }
 
-    /// Returns why another job is too much, if it is.
+    /// Takes no new job from now on.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Returns why no other job is taken, if none is.
     pub(super) fn full(&self, asked: &Asked) -> Option<Refusal> {
+        if self.is_closed {
+            return Some(Refusal::stopping());
+        }
         let has_room = self.live_bytes + asked.document.0.len() <= LIVE_BYTES_MAX;
         (self.live >= LIVE_MAX || !has_room).then(|| Refusal::full(Limit::Jobs, LIVE_MAX))
     }
