@@ -8,11 +8,14 @@ use std::time::Duration;
 use crosspoint_contracts::time::Time;
 use uuid::Uuid;
 
-use super::file::{AnswerFile, Index, Noted};
+use super::file::AnswerFile;
+use super::index::{Index, Noted};
 use super::line::{Line, push_json};
 use super::seal::{Sealed, is_whole};
 use super::{Answers, Keep};
 use crate::backend::Name;
+
+mod opened;
 
 /// A path that no other test has.
 fn scratch(name: &str) -> PathBuf {
@@ -189,40 +192,4 @@ fn a_damaged_line_is_read_as_a_request_whose_answer_is_not_known() {
     drop(file);
     let (_, index, _) = AnswerFile::open(&path, Keep::default(), now).expect("it opens");
     assert_eq!(index.names(), ["a", "b", "d", "e"]);
-}
-
-#[test]
-fn only_a_regular_file_is_used_and_errors_name_it() {
-    let path = scratch("answers");
-    let refused = |path: &PathBuf| match Answers::open(path, Keep::default()) {
-        Ok(_) => panic!("{} is used", path.display()),
-        Err(error) => error.to_string(),
-    };
-    let link = path.with_file_name("link");
-    std::os::unix::fs::symlink("/dev/null", &link).expect("it can be made");
-    let pipe = path.with_file_name("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
-    for strange in [&link, &pipe] {
-        assert_eq!(
-            refused(strange),
-            format!(
-                "answers cannot be kept in {}: it is no regular file; name one, or none that exists",
-                strange.display()
-            )
-        );
-    }
-    let directory = path.with_file_name("directory");
-    std::fs::create_dir(&directory).expect("it can be made");
-    assert_eq!(refused(&directory), format!("answers cannot be kept in {}: it is a directory", directory.display()));
-    let _used = Answers::open(&path, Keep::default()).expect("it opens");
-    assert_eq!(
-        refused(&path),
-        format!(
-            "another agent keeps its answers in {}; give this one another name, or another file with Agent::answers",
-            path.display()
-        )
-    );
-    let own = path.with_file_name("own");
-    std::os::unix::fs::symlink("elsewhere", &own).expect("it can be made");
-    assert!(Answers::open(&own, Keep::default()).is_ok(), "a link to a file is that file");
 }

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::file::{AnswerFile, Index, Noted};
+use super::file::AnswerFile;
+use super::index::{Index, Noted};
 use super::seal::Sealed;
 
 /// Gives lines to the thread; cloning shares it.

@@ -57,7 +57,8 @@ fn work_that_the_agent_was_stopped_in_is_done_when_it_is_asked_for_again() {
 
 /// A request in each contract, as a path, headers and a body. `number` tells requests apart.
 fn requests(number: u32) -> [(&'static str, String, String); 5] {
-    let (id, key) = (format!("550e8400-e29b-41d4-a716-4466554401{number:02}"), format!("idempotency-key: k-{number}\r\n"));
+    let (id, key) =
+        (format!("550e8400-e29b-41d4-a716-4466554401{number:02}"), format!("idempotency-key: k-{number}\r\n"));
     let run = |id| json!({"request_id": id, "task_type": "stay", "inputs": {}}).to_string();
     let task = json!({"id": id, "type": "stay", "payload": {}}).to_string();
     let message = json!({
