@@ -148,8 +148,8 @@ impl AnswerFile {
         sync_directory(&self.path)
     }
 
-    /// Makes sure that the path still leads to the file. What is written to a file that was removed or replaced is found
-    /// by nobody after a restart, and another agent may already use what is at the path.
+    /// Makes sure that the path still leads to the file. What is written to a file that was removed or replaced is not
+    /// there after a restart, and another agent may already use what is at the path.
     fn is_in_place(&self, file: &File) -> io::Result<()> {
         is_at(file, &self.path).map_err(|error| {
             let path = self.path.display();

@@ -49,7 +49,7 @@ pub(super) fn begins(line: &[u8]) -> bool {
 }
 
 /// Returns the lines in what ends with one line end: several where a line end became another byte. JSON has no such
-/// beginning inside it: outside its texts no digits stand before an object, and inside them quotation marks are escaped.
+/// beginning inside it: outside its texts an object follows no digits, and inside them quotation marks are escaped.
 pub(super) fn parts(line: &[u8]) -> Vec<&[u8]> {
     if is_whole(line).is_some() {
         return vec![line];
