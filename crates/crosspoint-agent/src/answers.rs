@@ -1,12 +1,16 @@
 //! The store of answers: what came of requests, kept over restarts (MSG-8).
 //!
 //! A file of lines, one for each answer, to which lines are only added. A line begins with a digest of itself, so the
-//! torn end of a crash is told from an answer. All answers that wait are written together and synced once. The file is
-//! bounded by age and size: when it has become too long, the younger half is kept, and what is noted of work under way.
+//! torn end of a crash is told from an answer, and nothing is cut off (`found`). All answers that wait are written
+//! together and synced once. The file is bounded by age and size: when it has become too long, the younger half is kept,
+//! and what is noted of work under way.
 
 mod file;
+mod found;
+mod index;
 mod line;
 mod seal;
+mod shorter;
 mod writer;
 
 #[cfg(test)]
@@ -21,8 +25,10 @@ use crosspoint_contracts::outcome::Outcome;
 use crosspoint_contracts::time::Time;
 use uuid::Uuid;
 
-pub(crate) use self::file::Place;
-use self::file::{AnswerFile, Index, Noted, Owed};
+use self::file::AnswerFile;
+use self::found::Owed;
+pub(crate) use self::index::Place;
+use self::index::{Index, Noted};
 pub(crate) use self::line::Kept;
 use self::line::Line;
 use self::writer::{Write, Writer};
@@ -146,9 +152,15 @@ impl Answers {
         }
     }
 
-    /// Returns where the answer to a request is.
+    /// Returns where the answer to a request is, or a line about it that cannot be read any more.
     pub(crate) fn place(&self, name: &Name) -> Option<Place> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner).place(&name.text())
+    }
+
+    /// The same, for work that may be done again: a line that a crash tore says nothing of it.
+    pub(crate) fn untorn_place(&self, name: &Name) -> Option<Place> {
+        let index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        index.place(&name.text()).filter(|place| !index.is_torn(*place))
     }
 
     /// Returns an answer; `None` if it cannot be read any more.

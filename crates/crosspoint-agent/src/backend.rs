@@ -3,6 +3,7 @@
 //! A request that was seen before gets the job that it is about: the one under way, or the one that has ended (MSG-8).
 //! What has ended is in memory for a while, and in the store of answers for longer.
 
+mod forgotten;
 mod jobs;
 mod name;
 mod working;
@@ -77,6 +78,12 @@ impl OwnJobs {
         self.0.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Refuses new work from now on. A request that was seen before gets its job all the same: told that nothing was
+    /// done, its caller would have the work done elsewhere a second time (MSG-8).
+    pub(crate) fn refuse_new(&self) {
+        self.jobs().close();
+    }
+
     /// Whether no job is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.jobs().are_ended()
@@ -148,11 +155,12 @@ impl OwnJobs {
     /// Work of `interrupted` is begun again: what the store has at its place is no answer.
     fn take(&self, asked: &Arc<Asked>, interrupted: Option<&Interrupted>) -> Result<Taken, Unaccepted<Job>> {
         let mut jobs = self.jobs();
+        let is_repeated = self.0.works.get(&asked.work).is_some_and(|work| !work.at_most_once);
         let is_answer = |known: &Known<'_>| match known {
             Known::Job(_) => true,
             Known::Stored(_, place) => interrupted.is_none_or(|interrupted| interrupted.place != *place),
         };
-        let mut known = asked.names.iter().filter_map(|name| self.known(&jobs, name)).filter(is_answer);
+        let mut known = asked.names.iter().filter_map(|name| self.known(&jobs, name, is_repeated)).filter(is_answer);
         if let Some(first) = known.next() {
             // All its names must be those of one job (ALL-1).
             let is_one = known.all(|other| other.is(&first));
@@ -170,7 +178,6 @@ impl OwnJobs {
         }
         let questions = interrupted.map(|interrupted| Questions::after(interrupted.answered.clone()));
         // Work that is not begun again needs no answers again.
-        let is_repeated = self.0.works.get(&asked.work).is_some_and(|work| !work.at_most_once);
         let answers = self.0.answers.clone().filter(|_| is_repeated);
         if let (Some(answers), Some(_)) = (&answers, &questions) {
             asked.names.iter().for_each(|name| answers.reopen(name));
@@ -182,10 +189,14 @@ impl OwnJobs {
     }
 
     /// Returns what has this name. An answer is stored before its job leaves the memory, so it is in one of the two.
-    fn known<'n>(&self, jobs: &Jobs, name: &'n Name) -> Option<Known<'n>> {
+    fn known<'n>(&self, jobs: &Jobs, name: &'n Name, is_repeated: bool) -> Option<Known<'n>> {
         // A job that may be done again is there only for those who ask how it ended.
         let in_memory = jobs.named.get(name).filter(|job| !job.is_done_again()).cloned();
-        let stored = || Some(Known::Stored(name, self.0.answers.as_ref()?.place(name)?));
+        let stored = || {
+            let answers = self.0.answers.as_ref()?;
+            let place = if is_repeated { answers.untorn_place(name) } else { answers.place(name) };
+            Some(Known::Stored(name, place?))
+        };
         in_memory.map(Known::Job).or_else(stored)
     }
 
@@ -313,7 +324,9 @@ impl Backend for OwnJobs {
             if let Some(job) = named.or_else(|| jobs.by_id.get(&by_id?)) {
                 return Ok(Some(job.clone()));
             }
-            let is_stored = |name: &&Name| self.0.answers.as_ref().is_some_and(|store| store.place(name).is_some());
+            // What a torn line is about is not known until it is asked for again.
+            let is_stored =
+                |name: &&Name| self.0.answers.as_ref().is_some_and(|store| store.untorn_place(name).is_some());
             names.iter().flatten().find(is_stored)
         };
         let Some(name) = stored else { return Ok(None) };

@@ -182,6 +182,7 @@ async fn wind_down(
     shutdown: impl Future<Output = ()>,
 ) {
     shutdown.await;
+    backend.refuse_new();
     site.stopping().cancel();
     let told = async || {
         for reports in &reports {

@@ -95,6 +95,7 @@ pub async fn submit<B: Backend>(backend: &B, reading: Reading) -> Result<Admitte
     let warnings = incoming.warnings();
     let Incoming { new, is_translated, .. } = incoming;
     let (request_id, work) = (new.request_id.clone().unwrap_or_default(), new.work.clone());
+    let echo = new.echo.clone();
     let submitted = if exchange.work_may_name_agent {
         submit_led((backend, &caller), exchange, new, meant.as_deref()).await
     } else {
@@ -112,12 +113,13 @@ pub async fn submit<B: Backend>(backend: &B, reading: Reading) -> Result<Admitte
         Submitted::New(job) => (job, false),
         Submitted::Repeat(job) => (job, true),
     };
-    let known_as = {
+    let (known_as, echo) = {
         let now = job.now();
-        let known = B::Job::snapshot(&now).request_id;
-        (!request_id.is_empty() && *request_id != *known).then_some(request_id)
+        let known = B::Job::snapshot(&now);
+        let known_as = (!request_id.is_empty() && *request_id != *known.request_id).then_some(request_id);
+        (known_as, echo.filter(|echo| known.echo != Some(&**echo)))
     };
-    Ok(Admitted { job, joined, beside: Beside { known_as, warnings, is_translated, stuck: None }, wait })
+    Ok(Admitted { job, joined, beside: Beside { known_as, echo, warnings, is_translated, stuck: None }, wait })
 }
 
 /// RUN-5.2: a refusal names the caller's own id of the request and its work, and repeats what every answer repeats,

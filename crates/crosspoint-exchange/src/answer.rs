@@ -35,6 +35,9 @@ use crate::snapshot::{Ended, Snapshot, State};
 pub struct Beside {
     /// The caller's id for the job, if it reached the job under another id of its own by the same `Idempotency-Key`.
     pub known_as: Option<Box<str>>,
+    /// What answers repeat of its request, if that differs from what they repeat of the request that the job came as
+    /// (MSG-17).
+    pub echo: Option<Box<str>>,
     /// Warnings about its request.
     pub warnings: Vec<String>,
     /// Whether its request was translated from another contract. Then the document says beside the text of an output
@@ -67,6 +70,11 @@ pub fn answer(job: &Snapshot<'_>, to: Contract, beside: &Beside) -> Answer {
         Some(text) => Answer { text: too_long::checked(text, job, to, beside), is_readable: true },
         None => Answer { text: unreadable(job, to, beside), is_readable: false },
     }
+}
+
+/// Returns what answers to this caller repeat of its request.
+pub fn echo_of<'a>(job: &Snapshot<'a>, beside: &'a Beside) -> Option<&'a str> {
+    beside.echo.as_deref().or(job.echo)
 }
 
 /// Writes the last progress of a job, whatever its state is now. `None` if it has made none.
@@ -116,13 +124,18 @@ struct Writing<'w> {
 
 impl<'w> Writing<'w> {
     fn of(job: &'w Snapshot<'w>, to: Contract, beside: &'w Beside) -> Writing<'w> {
-        Writing { job, to, beside, echo: Echo::read(job.echo), part: Cow::Borrowed("") }
+        Writing { job, to, beside, echo: Echo::read(echo_of(job, beside)), part: Cow::Borrowed("") }
     }
 
     /// Returns the id of the message. It is the same when the same message is written again, after a crash too.
     fn message_id(&self) -> Uuid {
         let state = self.job.state.contract_state().name();
-        Uuid::new_v5(&self.job.id, format!("{} {state} {}", self.job.events, self.part).as_bytes())
+        let message = format!("{} {state} {}", self.job.events, self.part);
+        // To another request of the job it is another message.
+        let to: Vec<&str> =
+            [&self.beside.known_as, &self.beside.echo].into_iter().filter_map(Option::as_deref).collect();
+        let message = if to.is_empty() { message } else { format!("{message} {}", to.join(" ")) };
+        Uuid::new_v5(&self.job.id, message.as_bytes())
     }
 
     /// Returns the time of what the document tells.

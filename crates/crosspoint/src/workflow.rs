@@ -1,11 +1,11 @@
 //! Runs of workflows. A run is a job, and its stages are jobs of their own.
 //!
 //! In reading order: `order` is what a run is asked for with; `places` says where it may work and where it keeps its
-//! record, and `workplace` is where it works; `runner` drives a run as the link of a built-in agent, and `stage` has one
-//! stage done; `recovery` settles what a crash left half written, and `held` waits with a run that cannot go on; `output`
-//! reads what a stage gave, and `artifacts` the files in it; `ending` is what a run
-//! says at its end; `runs` tells the links of programs where a run works; `judge` looks at the files of a stage before
-//! its outcome is stored; `sweep` removes what runs left that are gone.
+//! record, and `workplace` is where it works; `runner` drives a run as the link of a built-in agent, and `stage` has
+//! one stage done; `recovery` settles what a crash left half written, and `held` waits with a run that cannot go on;
+//! `output` reads what a stage gave, and `artifacts` the files in it; `ending` is what a run says at its end; `runs`
+//! tells the links of programs where a run works; `judge` looks at what a stage gave before its outcome is stored;
+//! `sweep` removes what runs left that are gone.
 //!
 //! Where a run goes next is decided in `crosspoint-workflow`, which is pure. Here it is only done.
 

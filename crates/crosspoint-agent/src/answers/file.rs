@@ -1,30 +1,22 @@
 //! The file of the store of answers.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crosspoint_contracts::time::Time;
-use uuid::Uuid;
 
 use super::Keep;
-use super::line::Line;
-use super::seal::{AROUND_BYTES, is_whole, names_of_damaged, push_sealed};
-use crate::backend::Name;
+use super::found::{Found, Owed};
+use super::index::{Index, Place};
+use super::seal::{Sealed, is_whole};
+use super::shorter::{self, Shorter};
 
 /// How long the file is left as it is after it could not be shortened.
 const PAUSE: Duration = Duration::from_secs(60);
-
-/// Where a line is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place {
-    start: u64,
-    bytes: usize,
-}
 
 pub(super) struct AnswerFile {
     path: PathBuf,
@@ -43,86 +35,24 @@ struct Open {
     carried_bytes: u64,
 }
 
-/// Where the line of each request is, by all its names.
-#[derive(Default)]
-pub(super) struct Index {
-    places: BTreeMap<Box<str>, Place>,
-    /// The lines of work that is under way.
-    open: BTreeSet<Place>,
-}
-
-/// What a line says of its request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Noted {
-    /// The work is under way.
-    Open,
-    /// This is what came of it.
-    Ended,
-    /// There is nothing to be known of it.
-    Undone,
-}
-
-impl Index {
-    /// Returns where the line of this name is.
-    pub(super) fn place(&self, name: &str) -> Option<Place> {
-        self.places.get(name).copied()
-    }
-
-    /// Notes what a line says, in the place of what was said before.
-    pub(super) fn note(&mut self, names: &[Box<str>], place: Place, noted: Noted) {
-        for name in names {
-            let before = match noted {
-                Noted::Undone => self.places.remove(name),
-                Noted::Open | Noted::Ended => self.places.insert(name.clone(), place),
-            };
-            if let Some(before) = before {
-                self.open.remove(&before);
-            }
-        }
-        if noted == Noted::Open {
-            self.open.insert(place);
-        }
-    }
-
-    /// Notes that the work of this line is under way again.
-    pub(super) fn reopen(&mut self, name: &str) {
-        self.open.extend(self.places.get(name));
-    }
-
-    #[cfg(test)]
-    pub(super) fn names(&self) -> Vec<&str> {
-        self.places.keys().map(|name| &**name).collect()
-    }
-}
-
-/// The jobs whose outcomes were not told, and the orchestrator that is to be told of each.
-pub(super) type Owed = BTreeMap<Uuid, Box<str>>;
-
 impl AnswerFile {
-    /// Opens the file and finds what is in it. What a crash tore off at its end is cut off.
+    /// Opens the file and finds what is in it. A last line that a crash tore is ended.
     pub(super) fn open(path: &Path, keep: Keep, now: Time) -> io::Result<(AnswerFile, Index, Owed)> {
         let file = regular(path)?;
         locked(&file)?;
         // Another agent may just have put a shorter file in its place.
-        if file.metadata()?.ino() != fs::metadata(path)?.ino() {
-            return Err(in_use());
-        }
+        is_at(&file, path).map_err(|_| in_use())?;
         sync_directory(path)?;
-        let Found { index, mut owed, bytes, damaged, refused, is_unended } = Found::read(&file, keep, now)?;
-        file.set_len(bytes)?;
-        if is_unended {
-            (&file).write_all(b"\n")?;
+        let found = Found::read(&file, keep, now)?;
+        file.set_len(found.bytes)?;
+        if !found.missing.is_empty() {
+            (&file).write_all(&found.missing)?;
+            file.sync_all()?;
         }
-        if damaged > 0 {
-            tracing::warn!(
-                path = %path.display(), lines = damaged, refused,
-                "lines of the store of answers are damaged: requests whose ids can still be read are refused, as it \
-                 cannot be told whether their work was done; the others would run again"
-            );
-        }
-        owed.retain(|id, _| index.place(&Name::told(*id).text()).is_none());
-        let bytes = bytes + u64::from(is_unended);
-        let answers = AnswerFile { path: path.to_owned(), keep, open: Mutex::new(Open::new(file, bytes, 0)) };
+        found.say(path);
+        let Found { index, owed, bytes, missing, .. } = found;
+        let open = Mutex::new(Open::new(file, bytes + missing.len() as u64, 0));
+        let answers = AnswerFile { path: path.to_owned(), keep, open };
         Ok((answers, index, owed))
     }
 
@@ -136,20 +66,21 @@ impl AnswerFile {
     }
 
     /// Adds lines and syncs them. Returns where they are.
-    pub(super) fn append(&self, lines: &[&[u8]]) -> io::Result<Vec<Place>> {
+    pub(super) fn append(&self, lines: &[&Sealed]) -> io::Result<Vec<Place>> {
         let mut open = self.lock();
-        let mut all = Vec::with_capacity(lines.iter().map(|line| line.len() + AROUND_BYTES).sum());
+        let mut all = Vec::with_capacity(lines.iter().map(|line| line.bytes().len()).sum());
         let mut places = Vec::with_capacity(lines.len());
-        for line in lines {
-            places.push(Place { start: open.bytes + all.len() as u64, bytes: line.len() + AROUND_BYTES });
-            push_sealed(&mut all, line);
+        for line in lines.iter().map(|line| line.bytes()) {
+            places.push(Place { start: open.bytes + all.len() as u64, bytes: line.len() });
+            all.extend_from_slice(line);
         }
         // Half a line would be taken for the beginning of the next one.
         if open.is_torn {
             open.file.set_len(open.bytes)?;
         }
         open.is_torn = true;
-        let written = (&*open.file).write_all(&all).and_then(|()| open.file.sync_data());
+        let synced = (&*open.file).write_all(&all).and_then(|()| open.file.sync_data());
+        let written = synced.and_then(|()| self.is_in_place(&open.file));
         if let Err(error) = written {
             open.is_torn = open.file.set_len(open.bytes).is_err();
             return Err(error);
@@ -180,63 +111,51 @@ impl AnswerFile {
             }
             (open.file.clone(), open.bytes)
         };
-        let shortened = self.younger(&file, bytes, index, now).and_then(|shorter| self.replace(index, shorter));
+        let shortened = self.younger((&file, bytes), index, now).and_then(|shorter| self.replace(index, shorter));
         if shortened.is_err() {
             self.lock().long_until = Some(now.plus(PAUSE));
         }
         shortened
     }
 
-    /// Writes the younger half of the answers to a file of its own. Work under way stays noted however long ago it
-    /// began: otherwise it could be begun twice after a crash.
-    fn younger(&self, file: &File, bytes: u64, index: &Mutex<Index>, now: Time) -> io::Result<Shorter> {
-        let first = bytes.saturating_sub(self.keep.bytes / 2);
-        let (mut names, open): (BTreeMap<Place, Vec<Box<str>>>, BTreeSet<Place>) = {
-            let index = index.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut names: BTreeMap<Place, Vec<Box<str>>> = BTreeMap::new();
-            for (name, place) in &index.places {
-                names.entry(*place).or_default().push(name.clone());
-            }
-            (names, index.open.clone())
-        };
-        names.retain(|place, _| place.start >= first || open.contains(place));
-        let mut options = OpenOptions::new();
-        let shorter = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(self.beside())?;
-        let mut shorter = BufWriter::new(shorter);
-        let (mut kept, mut bytes, mut carried_bytes) = (Index::default(), 0, 0);
-        for (place, names) in names {
-            let mut line = vec![0; place.bytes];
-            file.read_exact_at(&mut line, place.start)?;
-            let is_open = open.contains(&place);
-            // How old a damaged line is cannot be told; its request is refused for as long as it is there.
-            let is_young = match is_whole(&line).and_then(Line::read) {
-                Some(read) => now.since(read.at()) <= self.keep.age,
-                None => true,
-            };
-            if is_young || is_open {
-                shorter.write_all(&line)?;
-                let place = Place { start: bytes, bytes: line.len() };
-                bytes += line.len() as u64;
-                carried_bytes += if is_open { line.len() as u64 } else { 0 };
-                kept.note(&names, place, if is_open { Noted::Open } else { Noted::Ended });
-            }
+    /// Writes the younger half of the answers to a file of its own. Nothing that stands there is used: another user may
+    /// have made it, and read it later.
+    fn younger(&self, of: (&File, u64), index: &Mutex<Index>, now: Time) -> io::Result<(File, Shorter)> {
+        let path = self.beside();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
         }
-        shorter.into_inner()?.sync_all()?;
-        Ok(Shorter { index: kept, bytes, carried_bytes })
+        let file = OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(path)?;
+        locked(&file)?;
+        let mut file = BufWriter::new(file);
+        let shorter = shorter::write(of, index, (self.keep, now), &mut file)?;
+        let file = file.into_inner()?;
+        file.sync_all()?;
+        Ok((file, shorter))
     }
 
     /// Puts the shorter file in the place of this one.
-    fn replace(&self, index: &Mutex<Index>, shorter: Shorter) -> io::Result<()> {
-        let path = self.beside();
-        let file = OpenOptions::new().read(true).append(true).open(&path)?;
-        locked(&file)?;
+    fn replace(&self, index: &Mutex<Index>, (file, shorter): (File, Shorter)) -> io::Result<()> {
         {
             let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
             let mut open = self.lock();
-            fs::rename(&path, &self.path)?;
+            // The file of another agent may be there by now.
+            self.is_in_place(&open.file)?;
+            fs::rename(self.beside(), &self.path)?;
             (*index, *open) = (shorter.index, Open::new(file, shorter.bytes, shorter.carried_bytes));
         }
         sync_directory(&self.path)
+    }
+
+    /// Makes sure that the path still leads to the file. What is written to a file that was removed or replaced is not
+    /// there after a restart, and another agent may already use what is at the path.
+    fn is_in_place(&self, file: &File) -> io::Result<()> {
+        is_at(file, &self.path).map_err(|error| {
+            let path = self.path.display();
+            let what = format!("{path} was removed or replaced while the agent uses it ({error})");
+            io::Error::new(error.kind(), format!("{what}; put it back, or start the agent again"))
+        })
     }
 
     /// Returns where a shorter file is written: beside this one, with a name that no other store has.
@@ -244,66 +163,6 @@ impl AnswerFile {
         let mut name = self.path.clone().into_os_string();
         name.push(".new");
         name.into()
-    }
-}
-
-/// A file with the younger half of the answers.
-struct Shorter {
-    index: Index,
-    bytes: u64,
-    carried_bytes: u64,
-}
-
-/// What is in a file.
-struct Found {
-    index: Index,
-    owed: Owed,
-    /// How many bytes are whole lines.
-    bytes: u64,
-    /// How many lines are damaged, and how many requests are refused for it.
-    damaged: usize,
-    refused: usize,
-    /// Whether the last line is whole and only its end is missing.
-    is_unended: bool,
-}
-
-impl Found {
-    fn read(file: &File, keep: Keep, now: Time) -> io::Result<Found> {
-        let (index, owed) = (Index::default(), Owed::new());
-        let mut found = Found { index, owed, bytes: 0, damaged: 0, refused: 0, is_unended: false };
-        let (mut lines, mut line) = (BufReader::new(file), Vec::new());
-        while lines.read_until(b'\n', &mut line)? > 0 {
-            found.is_unended = !line.ends_with(b"\n");
-            if found.is_unended && is_whole(&line).is_none() {
-                // Nobody was told what this line was to say.
-                (found.is_unended, found.damaged) = (false, found.damaged + 1);
-                break;
-            }
-            let place = Place { start: found.bytes, bytes: line.len() };
-            match is_whole(&line).and_then(Line::read) {
-                Some(read) => found.add(&read, place, now.since(read.at()) <= keep.age),
-                None => found.add_damaged(&line, place),
-            }
-            found.bytes += line.len() as u64;
-            line.clear();
-        }
-        Ok(found)
-    }
-
-    fn add(&mut self, line: &Line<'_>, place: Place, is_young: bool) {
-        if is_young {
-            let names: Vec<Box<str>> = line.names().map(Into::into).collect();
-            self.index.note(&names, place, if line.is_undone() { Noted::Undone } else { Noted::Ended });
-            self.owed.extend(line.owed().map(|(id, to)| (id, to.into())));
-        }
-    }
-
-    /// A line that is no longer whole costs one request, not the file. Whether its work was done cannot be told.
-    fn add_damaged(&mut self, line: &[u8], place: Place) {
-        let names = names_of_damaged(line);
-        self.damaged += 1;
-        self.refused += usize::from(!names.is_empty());
-        self.index.note(&names, place, Noted::Ended);
     }
 }
 
@@ -322,8 +181,11 @@ fn regular(path: &Path) -> io::Result<File> {
             Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file; name one, or none that exists"))
         }
     };
-    // Opening a pipe or a device may do something to it.
-    match fs::metadata(path) {
+    // Opening a pipe or a device may do something to it. Where a link leads may be changed by others.
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is a link; name the file itself"));
+        }
         Ok(found) => is_regular(&found)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
@@ -331,6 +193,15 @@ fn regular(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
     is_regular(&file.metadata()?)?;
     Ok(file)
+}
+
+/// Makes sure that a path leads to a file, and not by a link.
+fn is_at(file: &File, path: &Path) -> io::Result<()> {
+    let (own, there) = (file.metadata()?, fs::symlink_metadata(path)?);
+    match (own.dev(), own.ino()) == (there.dev(), there.ino()) {
+        true => Ok(()),
+        false => Err(io::Error::other("another file is there")),
+    }
 }
 
 /// One process at a time uses a store of answers.

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use super::seal::Sealed;
 use crate::questions::Answered;
 use crate::record::{Asked, Record};
 use crate::same::Likeness;
@@ -109,34 +110,34 @@ pub(crate) struct Kept {
 
 impl<'l> Line<'l> {
     /// Returns the line of a request that has an answer, under these names.
-    pub(super) fn ended(job: &Record, names: &[Box<str>], at: Time, outcome: &Outcome) -> Vec<u8> {
+    pub(super) fn ended(job: &Record, names: &[Box<str>], at: Time, outcome: &Outcome) -> Sealed {
         let mut line = Line { job: Some(About::of(job)), ..Line::of(&job.asked, names, at) }.text();
         // The outcome is the last member.
         line.pop();
         push_outcome(&mut line, outcome);
         line.push(b'}');
-        line
+        Sealed::of(&line)
     }
 
     /// Returns the line of work that was begun.
-    pub(super) fn begun(job: &Record, names: &[Box<str>]) -> Vec<u8> {
-        Line { job: Some(About::of(job)), ..Line::of(&job.asked, names, crate::clock::now()) }.text()
+    pub(super) fn begun(job: &Record, names: &[Box<str>]) -> Sealed {
+        Line { job: Some(About::of(job)), ..Line::of(&job.asked, names, crate::clock::now()) }.sealed()
     }
 
     /// Returns the line of work under way that was given these answers.
-    pub(super) fn answered(job: &Record, names: &[Box<str>], answered: &[Answered]) -> Vec<u8> {
+    pub(super) fn answered(job: &Record, names: &[Box<str>], answered: &[Answered]) -> Sealed {
         let said = answered.iter().filter_map(Said::of).collect();
         let about = Some(About::of(job));
-        Line { job: about, answered: Some(said), ..Line::of(&job.asked, names, crate::clock::now()) }.text()
+        Line { job: about, answered: Some(said), ..Line::of(&job.asked, names, crate::clock::now()) }.sealed()
     }
 
     /// Returns the line of work that was not done after all.
-    pub(super) fn undone(asked: &Asked, names: &[Box<str>]) -> Vec<u8> {
-        Line { undone: true, ..Line::of(asked, names, crate::clock::now()) }.text()
+    pub(super) fn undone(asked: &Asked, names: &[Box<str>]) -> Sealed {
+        Line { undone: true, ..Line::of(asked, names, crate::clock::now()) }.sealed()
     }
 
     /// Returns the line that says that an outcome was told.
-    pub(super) fn told(names: &[Box<str>]) -> Vec<u8> {
+    pub(super) fn told(names: &[Box<str>]) -> Sealed {
         let line = Line {
             names: names.iter().map(|name| Cow::Borrowed(&**name)).collect(),
             likeness: "".into(),
@@ -147,7 +148,7 @@ impl<'l> Line<'l> {
             answered: None,
             undone: false,
         };
-        line.text()
+        line.sealed()
     }
 
     fn of(asked: &'l Asked, names: &'l [Box<str>], at: Time) -> Line<'l> {
@@ -161,6 +162,10 @@ impl<'l> Line<'l> {
             answered: None,
             undone: false,
         }
+    }
+
+    fn sealed(self) -> Sealed {
+        Sealed::of(&self.text())
     }
 
     fn text(self) -> Vec<u8> {

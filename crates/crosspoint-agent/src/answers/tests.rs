@@ -8,10 +8,14 @@ use std::time::Duration;
 use crosspoint_contracts::time::Time;
 use uuid::Uuid;
 
-use super::file::{AnswerFile, Index, Noted};
+use super::file::AnswerFile;
+use super::index::{Index, Noted};
 use super::line::{Line, push_json};
+use super::seal::{Sealed, is_whole};
 use super::{Answers, Keep};
 use crate::backend::Name;
+
+mod opened;
 
 /// A path that no other test has.
 fn scratch(name: &str) -> PathBuf {
@@ -22,20 +26,24 @@ fn scratch(name: &str) -> PathBuf {
     directory.join(name)
 }
 
-fn line(name: &str, at: Time) -> Vec<u8> {
+fn line(name: &str, at: Time) -> Sealed {
     let at = at.0;
-    format!(r#"{{"names":["{name}"],"likeness":"aa","at":{at},"request_id":"{name}","outcome":{{"status":"completed","outputs":{{"a":1}}}}}}"#).into_bytes()
+    let line = format!(
+        r#"{{"names":["{name}"],"likeness":"aa","at":{at},"request_id":"{name}","outcome":{{"status":"completed","outputs":{{"a":1}}}}}}"#
+    );
+    Sealed::of(line.as_bytes())
 }
 
 fn append(file: &AnswerFile, index: &Mutex<Index>, name: &str, at: Time) {
     let places = file.append(&[&line(name, at)]).expect("it can be written");
-    index.lock().expect("it is free").note(&[name.into()], places[0], Noted::Ended);
+    index.lock().expect("it is free").note(vec![name.into()], places[0], Noted::Ended);
 }
 
 #[test]
 fn lines_without_the_job_are_read() {
     let line = line("c\ntask\nt-1".escape_default().to_string().as_str(), Time(7));
-    let kept = Line::read(&line).expect("it is a line").into_kept();
+    let line = is_whole(line.bytes()).expect("it is whole");
+    let kept = Line::read(line).expect("it is a line").into_kept();
     assert_eq!((kept.at, kept.started_at()), (Time(7), Some(Time(7))));
     assert_eq!(kept.outcome.outputs.as_ref().map(crosspoint_contracts::content::Body::get), Some(r#"{"a":1}"#));
     assert!(kept.asked().is_none(), "what the job was is not known");
@@ -78,13 +86,14 @@ async fn an_outcome_is_owed_until_it_was_told() {
     let owed = |id: Uuid, to: &str| {
         let (name, at) = (Name::of_job(id).text().escape_default().to_string(), now.0);
         let job = format!(r#"{{"id":"{id}","door":"message","caller":"","work":"w","owed_to":"{to}"}}"#);
-        format!(
+        let line = format!(
             r#"{{"names":["{name}"],"likeness":"aa","at":{at},"request_id":"r","job":{job},"outcome":{{"status":"completed"}}}}"#
-        )
+        );
+        Sealed::of(line.as_bytes())
     };
     let lines = [owed(ids[0], "http://one/"), owed(ids[1], "http://one/"), owed(ids[2], "http://other/")];
     let answers = Answers::open(&path, Keep::default()).expect("it opens");
-    answers.file.append(&lines.each_ref().map(String::as_bytes)).expect("it can be written");
+    answers.file.append(&lines.each_ref()).expect("it can be written");
     answers.close().await;
     let answers = Answers::open(&path, Keep::default()).expect("it opens");
     answers.told(ids[0]);
@@ -106,7 +115,7 @@ fn the_answer_of_another_request_is_never_read_for_it() {
     // Both have the place of the second, as a file that was just shortened may have another line of the same length
     // there.
     for name in &names {
-        answers.index.lock().expect("it is free").note(&[name.text().into()], places[1], Noted::Ended);
+        answers.index.lock().expect("it is free").note(vec![name.text().into()], places[1], Noted::Ended);
     }
     assert!(answers.read_now(&names[0]).is_none());
     assert!(answers.read_now(&names[1]).is_some());
@@ -122,8 +131,8 @@ fn a_line_break_between_the_parts_of_an_answer_ends_no_line() {
 fn begin(file: &AnswerFile, index: &Mutex<Index>, name: &str, at: Time) {
     let at = at.0;
     let begun = format!(r#"{{"names":["{name}"],"likeness":"aa","at":{at},"request_id":"{name}"}}"#);
-    let places = file.append(&[begun.as_bytes()]).expect("it can be written");
-    index.lock().expect("it is free").note(&[name.into()], places[0], Noted::Open);
+    let places = file.append(&[&Sealed::of(begun.as_bytes())]).expect("it can be written");
+    index.lock().expect("it is free").note(vec![name.into()], places[0], Noted::Open);
 }
 
 #[test]
@@ -183,40 +192,4 @@ fn a_damaged_line_is_read_as_a_request_whose_answer_is_not_known() {
     drop(file);
     let (_, index, _) = AnswerFile::open(&path, Keep::default(), now).expect("it opens");
     assert_eq!(index.names(), ["a", "b", "d", "e"]);
-}
-
-#[test]
-fn only_a_regular_file_is_used_and_errors_name_it() {
-    let path = scratch("answers");
-    let refused = |path: &PathBuf| match Answers::open(path, Keep::default()) {
-        Ok(_) => panic!("{} is used", path.display()),
-        Err(error) => error.to_string(),
-    };
-    let link = path.with_file_name("link");
-    std::os::unix::fs::symlink("/dev/null", &link).expect("it can be made");
-    let pipe = path.with_file_name("pipe");
-    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|made| made.success()));
-    for strange in [&link, &pipe] {
-        assert_eq!(
-            refused(strange),
-            format!(
-                "answers cannot be kept in {}: it is no regular file; name one, or none that exists",
-                strange.display()
-            )
-        );
-    }
-    let directory = path.with_file_name("directory");
-    std::fs::create_dir(&directory).expect("it can be made");
-    assert_eq!(refused(&directory), format!("answers cannot be kept in {}: it is a directory", directory.display()));
-    let _used = Answers::open(&path, Keep::default()).expect("it opens");
-    assert_eq!(
-        refused(&path),
-        format!(
-            "another agent keeps its answers in {}; give this one another name, or another file with Agent::answers",
-            path.display()
-        )
-    );
-    let own = path.with_file_name("own");
-    std::os::unix::fs::symlink("elsewhere", &own).expect("it can be made");
-    assert!(Answers::open(&own, Keep::default()).is_ok(), "a link to a file is that file");
 }

@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::file::{AnswerFile, Index, Noted};
+use super::file::AnswerFile;
+use super::index::{Index, Noted};
+use super::seal::Sealed;
 
 /// Gives lines to the thread; cloning shares it.
 #[derive(Clone)]
@@ -15,16 +17,23 @@ pub(super) struct Writer(Sender<Order>);
 /// A line to be written.
 pub(super) struct Write {
     pub(super) names: Vec<Box<str>>,
-    pub(super) line: Vec<u8>,
+    pub(super) line: Sealed,
     pub(super) noted: Noted,
 }
 
 /// What the thread is to do.
 enum Order {
     /// Write a line. The sender is told whether it is on disk.
-    Write(Write, oneshot::Sender<bool>),
+    Write(Write, oneshot::Sender<Written>),
     /// Nothing more is written, and another process may have the file. The sender is told when that is so.
     Close(oneshot::Sender<()>),
+}
+
+/// What became of a line.
+struct Written {
+    is_on_disk: bool,
+    /// The line, to be freed by the thread that made it: most allocators make another one wait for that.
+    _line: Sealed,
 }
 
 impl Writer {
@@ -43,7 +52,7 @@ impl Writer {
             tracing::error!("the store of answers is closed; the same request would run again");
             return false;
         }
-        waits.await.unwrap_or(false)
+        waits.await.is_ok_and(|written| written.is_on_disk)
     }
 
     /// Writes a line without waiting for it.
@@ -63,19 +72,19 @@ impl Writer {
 /// Writes what waits, again and again, until the file is to be given back.
 fn write_all(file: &AnswerFile, index: &Mutex<Index>, waiting: &Receiver<Order>) {
     while let Ok(first) = waiting.recv() {
-        let (mut writes, mut told, mut closing) = (Vec::new(), Vec::new(), None);
+        let (mut writes, mut waiters, mut closing) = (Vec::new(), Vec::new(), None);
         for order in std::iter::once(first).chain(waiting.try_iter()) {
             match order {
-                Order::Write(write, written) => {
+                Order::Write(write, waiter) => {
                     writes.push(write);
-                    told.push(written);
+                    waiters.push(waiter);
                 }
                 Order::Close(closed) => closing = Some(closed),
             }
         }
-        let is_written = writes.is_empty() || write(file, index, &writes);
-        for written in told {
-            let _ = written.send(is_written);
+        let lines = write(file, index, writes);
+        for (waiter, written) in waiters.into_iter().zip(lines) {
+            let _ = waiter.send(written);
         }
         // Nothing waits for this but what is written next.
         if let Err(error) = file.shorten(index, crate::clock::now()) {
@@ -89,19 +98,23 @@ fn write_all(file: &AnswerFile, index: &Mutex<Index>, waiting: &Receiver<Order>)
     }
 }
 
-/// Writes lines with one sync. Returns whether they are on disk.
-fn write(file: &AnswerFile, index: &Mutex<Index>, writes: &[Write]) -> bool {
-    let lines: Vec<&[u8]> = writes.iter().map(|write| &*write.line).collect();
-    let places = match file.append(&lines) {
-        Ok(places) => places,
-        Err(error) => {
-            tracing::error!(%error, "answers cannot be kept; the same requests would run again");
-            return false;
-        }
-    };
-    let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
-    for (write, place) in writes.iter().zip(places) {
-        index.note(&write.names, place, write.noted);
+/// Writes lines with one sync. Returns what became of them.
+fn write(file: &AnswerFile, index: &Mutex<Index>, writes: Vec<Write>) -> Vec<Written> {
+    if writes.is_empty() {
+        return Vec::new();
     }
-    true
+    let lines: Vec<&Sealed> = writes.iter().map(|write| &write.line).collect();
+    let places = file.append(&lines).inspect_err(|error| {
+        tracing::error!(%error, "answers cannot be kept; the same requests would run again");
+    });
+    let is_on_disk = places.is_ok();
+    let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut places = places.into_iter().flatten();
+    let written = writes.into_iter().map(|Write { names, line, noted }| {
+        if let Some(place) = places.next() {
+            index.note(names, place, noted);
+        }
+        Written { is_on_disk, _line: line }
+    });
+    written.collect()
 }

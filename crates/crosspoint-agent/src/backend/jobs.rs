@@ -2,12 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::thread::{self, ThreadId};
 
 use crosspoint_exchange::backend::Followed;
 use crosspoint_exchange::refusal::{Limit, Refusal};
 use uuid::Uuid;
 
 use super::Name;
+use super::forgotten::Forgotten;
 use crate::record::{Asked, Job};
 
 /// Most jobs that have not ended, and most bytes of the documents that they came as.
@@ -26,13 +28,18 @@ pub(super) struct Jobs {
     /// Those that have ended, the oldest first.
     ended: VecDeque<Ended>,
     ended_bytes: usize,
+    forgotten: Forgotten,
     live: usize,
     live_bytes: usize,
+    /// Whether no new work is taken any more: the agent stops.
+    is_closed: bool,
 }
 
 struct Ended {
     id: Uuid,
     bytes: usize,
+    /// The thread that ended it: most jobs were also made by it.
+    thread: ThreadId,
 }
 
 impl Jobs {
@@ -41,8 +48,16 @@ impl Jobs {
         self.live == 0
     }
 
-    /// Returns why another job is too much, if it is.
+    /// Takes no new job from now on.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    /// Returns why no other job is taken, if none is.
     pub(super) fn full(&self, asked: &Asked) -> Option<Refusal> {
+        if self.is_closed {
+            return Some(Refusal::stopping());
+        }
         let has_room = self.live_bytes + asked.document.0.len() <= LIVE_BYTES_MAX;
         (self.live >= LIVE_MAX || !has_room).then(|| Refusal::full(Limit::Jobs, LIVE_MAX))
     }
@@ -57,8 +72,8 @@ impl Jobs {
         }
     }
 
-    /// Notes that a job has ended, and forgets those that ended long ago. They are given back, so that their memory is
-    /// freed when others may look at the jobs again.
+    /// Notes that a job has ended, and forgets those that ended long ago. Returns those whose memory this thread is to
+    /// free, when others may look at the jobs again.
     #[must_use]
     pub(super) fn end(&mut self, job: &Job) -> Vec<Job> {
         let now = job.now();
@@ -66,18 +81,24 @@ impl Jobs {
         let step = now.progress.as_ref().and_then(|progress| progress.step.as_ref());
         let step_bytes = step.map_or(0, |step| step.get().len());
         let bytes = document_bytes + step_bytes + Job::snapshot(&now).outcome_bytes();
+        let thread = thread::current().id();
         self.live -= 1;
         self.live_bytes -= document_bytes;
         self.ended_bytes += bytes;
-        self.ended.push_back(Ended { id: now.asked.id, bytes });
-        let mut forgotten = Vec::new();
+        self.ended.push_back(Ended { id: now.asked.id, bytes, thread });
+        let mut freed = self.forgotten.take(thread);
         while (self.ended.len() > ENDED_MAX || self.ended_bytes > ENDED_BYTES_MAX)
             && let Some(oldest) = self.ended.pop_front()
         {
             self.ended_bytes -= oldest.bytes;
-            forgotten.extend(self.forget(oldest.id));
+            let forgotten = self.forget(oldest.id);
+            let is_own = oldest.thread == thread;
+            freed.extend(forgotten.and_then(|job| match is_own {
+                true => Some(job),
+                false => self.forgotten.leave(oldest.thread, job, oldest.bytes),
+            }));
         }
-        forgotten
+        freed
     }
 
     fn forget(&mut self, id: Uuid) -> Option<Job> {

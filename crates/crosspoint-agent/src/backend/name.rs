@@ -1,5 +1,6 @@
 //! The names of a request: what makes another request the same, and by what its caller asks for it.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use crosspoint_contracts::request::{Door, Key, NewJob};
@@ -8,7 +9,9 @@ use uuid::Uuid;
 /// What makes two requests the same, for one caller.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name {
-    /// First, because names are compared in this order, and keys mostly differ.
+    /// First, because names are compared in this order: those of a map are nearly always told apart by it, without a
+    /// look at their texts, which are all over the memory.
+    digest: u64,
     key: Arc<str>,
     caller: Arc<str>,
     /// The door whose ids are meant; `None` for a key that all doors share.
@@ -16,11 +19,17 @@ pub(crate) struct Name {
 }
 
 impl Name {
+    fn new(caller: Arc<str>, door: Option<&'static str>, key: &str) -> Name {
+        let mut digest = DefaultHasher::new();
+        (key, &*caller, door).hash(&mut digest);
+        Name { digest: digest.finish(), key: key.into(), caller, door }
+    }
+
     /// Returns the names of a request.
     pub(crate) fn of(new: &NewJob) -> Vec<Name> {
         let id = new.request_id.as_deref().filter(|id| !id.is_empty());
         let by_id = |id: &str| Name::by_id(&new.caller, new.door, id);
-        let by_key = |key: &str| Name { caller: new.caller.clone(), door: None, key: key.into() };
+        let by_key = |key: &str| Name::new(new.caller.clone(), None, key);
         match (&new.key, id) {
             (Key::RequestId, Some(id)) => vec![by_id(id)],
             // Where ids are unique, callers ask by them, whatever header came with the request.
@@ -31,17 +40,17 @@ impl Name {
     }
 
     pub(super) fn by_id(caller: &Arc<str>, door: Door, id: &str) -> Name {
-        Name { caller: caller.clone(), door: Some(door.name()), key: id.into() }
+        Name::new(caller.clone(), Some(door.name()), id)
     }
 
     /// Returns the name of a job by its own id, under which the store of answers has it too.
     pub(crate) fn of_job(id: Uuid) -> Name {
-        Name { caller: "".into(), door: Some("job"), key: id.to_string().into() }
+        Name::new("".into(), Some("job"), &id.to_string())
     }
 
     /// Returns the name by which the store notes that the outcome of this job was told.
     pub(crate) fn told(id: Uuid) -> Name {
-        Name { door: Some("told"), ..Name::of_job(id) }
+        Name::new("".into(), Some("told"), &id.to_string())
     }
 
     /// Returns the name as one text, for the store of answers.

@@ -47,8 +47,8 @@ impl OwnJobs {
             job.change(|record| record.phase = Phase::Ended { at, outcome, is_kept });
         }
         job.clear();
-        let forgotten = self.jobs().end(&job);
-        drop(forgotten);
+        let freed = self.jobs().end(&job);
+        drop(freed);
         self.0.ended.notify_waiters();
     }
 

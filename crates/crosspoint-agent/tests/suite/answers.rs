@@ -260,3 +260,35 @@ fn a_request_whose_answer_is_damaged_is_not_done_again() {
     assert_eq!(served.post("/agents/run/sync", &request("two", &json!({}))).json()["outputs"]["call"], json!(1));
     assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
+
+#[test]
+fn a_request_whose_line_is_torn_is_done_again_unless_it_is_done_at_most_once() {
+    for at_most_once in [false, true] {
+        let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("answers"));
+        let agent = || {
+            let agent = Agent::new("counter").answers(&path);
+            match at_most_once {
+                true => agent.at_most_once("count", counting(&calls)),
+                false => agent.on("count", counting(&calls)),
+            }
+        };
+        let served = Served::start(agent());
+        served.post("/agents/run/sync", &request("one", &json!({})));
+        served.stop();
+        // Of work that is done at most once the first line says that it was begun.
+        let text = std::fs::read_to_string(&path).expect("it is there");
+        let first = text.lines().next().expect("there is a line");
+        std::fs::write(&path, &first[..first.len() - 5]).expect("it can be written");
+        for start in 1..=2 {
+            let served = Served::start(agent());
+            let again = served.post("/agents/run/sync", &request("one", &json!({})));
+            if at_most_once {
+                assert_eq!(again.status, 503, "{start} {again:?}");
+                assert!(again.body.contains("unknown"), "{again:?}");
+            } else {
+                assert_eq!(again.json()["outputs"]["call"], json!(1), "{start}");
+            }
+        }
+        assert_eq!(calls.load(Ordering::Relaxed), if at_most_once { 1 } else { 2 });
+    }
+}

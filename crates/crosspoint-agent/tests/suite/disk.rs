@@ -1,7 +1,4 @@
-//! What becomes of work when the disk fails, and while the store of answers is shortened.
-
-use std::io::Read;
-use std::process::Command;
+//! What becomes of work when the disk fails, and where its file is in the way or gone.
 
 use crosspoint_agent::{Agent, Context, Failure, Keep};
 use serde_json::{Value, json};
@@ -22,26 +19,39 @@ fn on_a_full_disk_work_that_is_done_at_most_once_is_not_begun_and_other_work_is_
 }
 
 #[test]
-fn callers_are_answered_while_the_store_is_shortened() {
+fn a_store_that_cannot_be_shortened_is_used_on() {
     async fn long(_: Value, _: Context) -> Result<Value, Failure> {
         Ok(json!({"text": "x".repeat(300_000)}))
     }
     let path = scratch("disk");
-    // The new file takes no more than a pipe does, until it is read.
+    // What stands where the new file is written cannot be removed as a file is.
     let beside = path.with_file_name(format!("{}.new", path.file_name().expect("it has one").to_string_lossy()));
-    assert!(Command::new("mkfifo").arg(&beside).status().is_ok_and(|status| status.success()));
+    std::fs::create_dir(&beside).expect("it can be made");
     let keep = Keep { bytes: 700_000, ..Keep::default() };
     let served = Served::start(Agent::new("worker").on("long", long).answers(&path).keep(keep));
-    let run = |id: &str| {
+    for id in ["r-1", "r-2", "r-3", "r-4"] {
         let run = json!({"request_id": id, "task_type": "long", "inputs": {}}).to_string();
-        served.post("/agents/run/sync", &run).status
+        assert_eq!(served.post("/agents/run/sync", &run).status, 200, "{id}");
+    }
+}
+
+#[test]
+fn without_its_file_an_agent_does_no_work_that_is_done_at_most_once() {
+    async fn quick(_: Value, _: Context) -> Result<Value, Failure> {
+        Ok(json!({}))
+    }
+    let path = scratch("disk");
+    let agent = Agent::new("worker").on("quick", quick).at_most_once("pay", quick).answers(&path);
+    let served = Served::start(agent);
+    let asked = |id: &str, work: &str| {
+        let run = json!({"request_id": id, "task_type": work, "inputs": {}}).to_string();
+        served.post("/agents/run/sync", &run).json()
     };
-    assert_eq!((run("r-1"), run("r-2"), run("r-3")), (200, 200, 200), "the third makes it too long");
-    let unknown = served.get("/tasks/550e8400-e29b-41d4-a716-446655440060");
-    assert_eq!(unknown.status, 404, "the store can be looked at");
-    let mut pipe = std::fs::File::open(&beside).expect("it can be read");
-    let mut copied = vec![0; 100_000];
-    pipe.read_exact(&mut copied).expect("the younger answer is copied");
-    drop(std::thread::spawn(move || std::io::copy(&mut pipe, &mut std::io::sink())));
-    assert_eq!(run("r-4"), 200, "a store that cannot be shortened is used on");
+    assert_eq!(asked("p-1", "pay")["status"], "ok");
+    std::fs::remove_file(&path).expect("it is there");
+    let refused = asked("p-2", "pay");
+    assert_eq!(refused["error"]["code"], "AGENT_UNAVAILABLE", "{refused}");
+    assert_eq!(refused["error"]["details"]["repeat"], "safe", "{refused}");
+    assert_eq!(asked("q-1", "quick")["status"], "ok", "other work goes on");
+    assert_eq!(asked("p-1", "pay")["status"], "ok", "what was done is still answered");
 }

@@ -128,3 +128,40 @@ fn a_task_that_has_ended_is_shown_after_a_restart() {
     assert_eq!(ended.status, 409, "{ended:?}");
     assert_eq!(task(&served, TASKS[0], None).json()["result"], done["result"]);
 }
+
+/// MSG-17: an answer on the connection of a request has that request's ids.
+#[test]
+fn a_message_that_joins_a_job_is_answered_with_its_own_ids() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("repeats"));
+    let agent = || Agent::new("counter").on("count", counting(&calls)).answers(&path);
+    let served = Served::start(agent());
+    let message = |request: &str, trace: &str, task: &str| {
+        json!({
+            "protocol_version": "1.0", "message_id": TASKS[0], "request_id": request, "trace_id": trace,
+            "from_agent": "orchestrator", "to_agent": "code", "timestamp": "2026-01-19T04:21:04Z",
+            "type": "work_request", "x_custom_fields": {},
+            "payload": {"task_id": task, "work_type": "count", "parameters": {}, "hints": {}},
+        })
+        .to_string()
+    };
+    let key = "idempotency-key: k\r\n";
+    let run = json!({"request_id": "r-1", "task_type": "count", "inputs": {}}).to_string();
+    assert_eq!(served.ask("POST", "/agents/run/sync", &run, key).status, 200);
+    let [a, b, c] = TASKS;
+    let mut ids = std::collections::BTreeSet::new();
+    let mut check = |served: &Served| {
+        for (request, trace, task) in [(a, a, a), (b, b, b), (b, c, c)] {
+            let body = message(request, trace, task);
+            let said = served.ask("POST", "/api/agent/message?wait=30", &body, key).json();
+            let found = [&said["request_id"], &said["trace_id"], &said["payload"]["task_id"], &said["from_agent"]];
+            assert_eq!(found, [request, trace, task, "code"], "{said}");
+            let again = served.ask("POST", "/api/agent/message?wait=30", &body, key).json();
+            assert_eq!(again, said, "the same request has the same answer");
+            ids.insert(said["message_id"].to_string());
+        }
+    };
+    check(&served);
+    served.stop();
+    check(&Served::start(agent()));
+    assert_eq!((ids.len() % 3, calls.load(Ordering::SeqCst)), (0, 1), "three requests have three answers");
+}

@@ -45,6 +45,12 @@ impl Served {
         ask_at(self.address, method, path, body, headers)
     }
 
+    /// Tells the agent to stop, and waits until it does no new work.
+    pub(crate) fn begin_to_stop(&mut self) {
+        drop(self.stop.take());
+        while self.get("/health/ready").status != 503 {}
+    }
+
     /// Stops the agent and waits for its end.
     pub(crate) fn stop(mut self) {
         self.end();

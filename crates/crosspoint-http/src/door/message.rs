@@ -71,6 +71,7 @@ pub async fn answer_work<B: Backend>(doors: &Doors<B>, requested: &Requested<B>)
     let now = ended(work).await;
     let Whole { now, room } = doors.backend.with_text(now).await?;
     let job = B::Job::snapshot(&now);
+    let job = Snapshot { echo: answer::echo_of(&job, &work.beside), ..job };
     let agent_type = sender(doors, &job);
     let job = Snapshot { agent_type: agent_type.as_deref(), ..job };
     let shown = if *is_later { Snapshot { state: State::Queued, ..job } } else { job };

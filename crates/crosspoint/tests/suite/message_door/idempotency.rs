@@ -85,7 +85,7 @@ fn a_retry_with_another_message_id_and_time_is_the_same_work() {
     assert_eq!((again.answer.text(), runs(&server)), (first.answer.text(), 1));
 }
 
-/// The answer to a repeat is the answer of the work, which has the ids of the request that began it.
+/// MSG-17: the answer on the connection of a repeat has the ids of the repeat.
 #[test]
 fn a_repeat_with_other_task_and_trace_ids_is_the_same_work() {
     let server = counting();
@@ -95,6 +95,8 @@ fn a_repeat_with_other_task_and_trace_ids_is_the_same_work() {
     (retry["trace_id"], retry["payload"]["task_id"]) = (json!(new_id()), json!(new_id()));
     let again = server.outcome_of(&retry);
     assert_eq!(again.document["request_id"], request["request_id"]);
+    assert_eq!(again.document["trace_id"], retry["trace_id"]);
+    assert_eq!(again.payload()["task_id"], retry["payload"]["task_id"]);
     assert_eq!((runs(&server), server.job_count()), (1, 1));
 }
 

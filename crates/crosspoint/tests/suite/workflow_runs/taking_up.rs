@@ -206,8 +206,14 @@ fn a_root_that_becomes_a_link_is_not_followed() {
     fs::rename(place.repo(), place.file("real")).expect("it can be moved");
     std::os::unix::fs::symlink(place.file("elsewhere"), place.repo()).expect("it can be linked");
     server.answer_run(&id, &json!("green"));
-    until("it has rested", || Some(server.job(&id)).filter(|job| job["state"] != "running").map(drop));
-    assert_eq!(fs::read_dir(place.file("elsewhere")).expect("it is there").count(), 0, "{}", server.job(&id));
+    until("it is held", || {
+        server.job(&id)["progress"]["step"].as_str().filter(|step| step.contains("another directory")).map(drop)
+    });
+    fs::remove_file(place.repo()).expect("it is a link");
+    fs::rename(place.file("real"), place.repo()).expect("it can be moved");
+    assert_eq!(server.ended(&id)["outcome"]["status"], "completed", "{}", server.log());
+    assert_eq!(fs::read_dir(place.file("elsewhere")).expect("it is there").count(), 0);
+    assert_eq!(place.got("a.md").as_deref(), Some("a\n"));
 }
 
 /// A run that is cancelled after its command was killed in the middle of writing leaves no half of an output.
