@@ -3,7 +3,6 @@
 //! A request that was seen before gets the job that it is about: the one under way, or the one that has ended (MSG-8).
 //! What has ended is in memory for a while, and in the store of answers for longer.
 
-mod forgotten;
 mod jobs;
 mod name;
 mod working;

@@ -2,14 +2,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::thread::{self, ThreadId};
 
 use crosspoint_exchange::backend::Followed;
 use crosspoint_exchange::refusal::{Limit, Refusal};
 use uuid::Uuid;
 
 use super::Name;
-use super::forgotten::Forgotten;
 use crate::record::{Asked, Job};
 
 /// Most jobs that have not ended, and most bytes of the documents that they came as.
@@ -28,7 +26,6 @@ pub(super) struct Jobs {
     /// Those that have ended, the oldest first.
     ended: VecDeque<Ended>,
     ended_bytes: usize,
-    forgotten: Forgotten,
     live: usize,
     live_bytes: usize,
     /// Whether no new work is taken any more: the agent stops.
@@ -38,8 +35,6 @@ pub(super) struct Jobs {
 struct Ended {
     id: Uuid,
     bytes: usize,
-    /// The thread that ended it: most jobs were also made by it.
-    thread: ThreadId,
 }
 
 impl Jobs {
@@ -72,8 +67,8 @@ impl Jobs {
         }
     }
 
-    /// Notes that a job has ended, and forgets those that ended long ago. Returns those whose memory this thread is to
-    /// free, when others may look at the jobs again.
+    /// Notes that a job has ended, and forgets those that ended long ago. They are given back, so that their memory is
+    /// freed when others may look at the jobs again.
     #[must_use]
     pub(super) fn end(&mut self, job: &Job) -> Vec<Job> {
         let now = job.now();
@@ -81,24 +76,18 @@ impl Jobs {
         let step = now.progress.as_ref().and_then(|progress| progress.step.as_ref());
         let step_bytes = step.map_or(0, |step| step.get().len());
         let bytes = document_bytes + step_bytes + Job::snapshot(&now).outcome_bytes();
-        let thread = thread::current().id();
         self.live -= 1;
         self.live_bytes -= document_bytes;
         self.ended_bytes += bytes;
-        self.ended.push_back(Ended { id: now.asked.id, bytes, thread });
-        let mut freed = self.forgotten.take(thread);
+        self.ended.push_back(Ended { id: now.asked.id, bytes });
+        let mut forgotten = Vec::new();
         while (self.ended.len() > ENDED_MAX || self.ended_bytes > ENDED_BYTES_MAX)
             && let Some(oldest) = self.ended.pop_front()
         {
             self.ended_bytes -= oldest.bytes;
-            let forgotten = self.forget(oldest.id);
-            let is_own = oldest.thread == thread;
-            freed.extend(forgotten.and_then(|job| match is_own {
-                true => Some(job),
-                false => self.forgotten.leave(oldest.thread, job, oldest.bytes),
-            }));
+            forgotten.extend(self.forget(oldest.id));
         }
-        freed
+        forgotten
     }
 
     fn forget(&mut self, id: Uuid) -> Option<Job> {

@@ -47,8 +47,8 @@ impl OwnJobs {
             job.change(|record| record.phase = Phase::Ended { at, outcome, is_kept });
         }
         job.clear();
-        let freed = self.jobs().end(&job);
-        drop(freed);
+        let forgotten = self.jobs().end(&job);
+        drop(forgotten);
         self.0.ended.notify_waiters();
     }
 

@@ -193,7 +193,7 @@ async fn a_stage_whose_agent_is_not_here_is_left_as_it_is() {
 #[tokio::test]
 async fn a_job_whose_stage_asks_names_the_stage() {
     let scratch = Scratch::new();
-    let asks = agent("first", |mut attempt: Attempt| async move {
+    let asks = agent("first", |attempt: Attempt| async move {
         let answer = attempt.ask(Question::of("\"Which?\"")).await;
         answer.map_err(|_| Failed::of(Failure::Cancelled, Dispatched::Yes))?;
         success("{}")

@@ -236,7 +236,11 @@ impl App {
     fn question_of_stage(&self, job: &Job) -> Option<Question> {
         match &self.engine().resting_stage(job)?.state {
             job::State::Waiting { question, .. } => Some(question.clone()),
-            _ => None,
+            job::State::Queued
+            | job::State::Running(_)
+            | job::State::Retrying { .. }
+            | job::State::Poisoned
+            | job::State::Ended(_) => None,
         }
     }
 

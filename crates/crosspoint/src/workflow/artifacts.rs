@@ -42,7 +42,9 @@ pub(super) fn read(artifacts: Option<&Body>, document: Option<&AgentDocument>) -
     let no_list = NoFile { clause: &WF_110, what: "an artifact has no path" };
     let list: Vec<Artifact> = serde_json::from_str(artifacts.get()).map_err(|_| no_list)?;
     let with_content = list.into_iter().filter(|artifact| artifact.content.is_some());
-    with_content.map(|artifact| change(artifact.name, artifact.operation, artifact.content, Operation::Write)).collect()
+    with_content
+        .map(|artifact| change(artifact.name, artifact.operation.as_ref(), artifact.content, Operation::Write))
+        .collect()
 }
 
 #[derive(Deserialize)]
@@ -56,12 +58,14 @@ fn of_envelope(envelope: &str) -> Result<Vec<Change>, NoFile> {
     let Envelope { artifacts } = serde_json::from_str(envelope).map_err(|_| no_list)?;
     let artifacts = artifacts.unwrap_or_default().into_iter();
     // ALL-10: without an operation a file is a new one.
-    artifacts.map(|artifact| change(artifact.path, artifact.operation, artifact.content, Operation::Create)).collect()
+    artifacts
+        .map(|artifact| change(artifact.path, artifact.operation.as_ref(), artifact.content, Operation::Create))
+        .collect()
 }
 
 fn change(
     path: Option<Value>,
-    operation: Option<Value>,
+    operation: Option<&Value>,
     content: Option<Value>,
     unsaid: Operation,
 ) -> Result<Change, NoFile> {
@@ -70,7 +74,7 @@ fn change(
         Some(_) => return Err(NoFile { clause: &WF_110, what: "an artifact's path is no text" }),
         None => return Err(NoFile { clause: &WF_109, what: "an artifact has no path" }),
     };
-    let operation = match operation.as_ref().map(Value::as_str) {
+    let operation = match operation.map(Value::as_str) {
         None => unsaid,
         Some(Some("create")) => Operation::Create,
         Some(Some("update")) => Operation::Update,
