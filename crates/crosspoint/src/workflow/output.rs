@@ -15,6 +15,10 @@ use serde_json::Value;
 
 use crate::backend::snapshot;
 
+/// Longest summary that a run keeps, in bytes: it is stored with every step, and read again when the run is taken up.
+/// The whole is in the job of the stage.
+const SUMMARY_BYTES_MAX: usize = 64 << 10;
+
 /// An output envelope.
 pub(super) struct Output {
     pub(super) success: bool,
@@ -95,9 +99,11 @@ fn read(document: &str) -> Option<Output> {
     let read = crosspoint_contracts::read(document.as_bytes(), &options);
     let Document::WorkflowOutput(output) = read.document? else { return None };
     let notes = output.notes.unwrap_or_default();
+    let mut summary = output.summary.decode().into_owned();
+    summary.truncate(summary.floor_char_boundary(SUMMARY_BYTES_MAX));
     Some(Output {
         success: output.success,
-        summary: output.summary.decode().into_owned(),
+        summary,
         notes: notes.iter().map(|note| note.decode().into_owned()).collect(),
         recommendation: output.recommendation,
     })

@@ -74,21 +74,29 @@ impl Places {
         if !root.is_absolute() {
             return Err(NotAllowed::Relative);
         }
-        let Ok(found) = root.canonicalize() else { return Err(NotAllowed::Missing(root.to_owned())) };
-        if !found.is_dir() {
-            return Err(NotAllowed::Missing(root.to_owned()));
-        }
+        let allowed = self.allowed();
+        let Some(found) = root.canonicalize().ok().filter(|found| found.is_dir()) else {
+            // Of other places a caller does not learn what is there.
+            let may_know = allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|place| root.starts_with(place)));
+            let missing = || NotAllowed::Missing(root.to_owned());
+            return Err(if may_know { missing() } else { NotAllowed::Outside(allowed.unwrap_or_default()) });
+        };
         let data = self.records.parent().and_then(|data| outermost(data).canonicalize().ok());
         if data.is_some_and(|data| found.starts_with(data)) {
             return Err(NotAllowed::Ours);
         }
-        let allowed = match &self.roots {
-            Roots::Anywhere => return Ok(found),
-            Roots::Below(roots) if roots.is_empty() => vec![self.home.clone()],
-            Roots::Below(roots) => roots.iter().map(|root| self.home.join(root)).collect(),
-        };
+        let Some(allowed) = allowed else { return Ok(found) };
         let is_below = |root: &PathBuf| root.canonicalize().is_ok_and(|root| found.starts_with(root));
         if allowed.iter().any(is_below) { Ok(found) } else { Err(NotAllowed::Outside(allowed)) }
+    }
+
+    /// Returns the directories below which runs may work; `None` if they may work anywhere.
+    fn allowed(&self) -> Option<Vec<PathBuf>> {
+        match &self.roots {
+            Roots::Anywhere => None,
+            Roots::Below(roots) if roots.is_empty() => Some(vec![self.home.clone()]),
+            Roots::Below(roots) => Some(roots.iter().map(|root| self.home.join(root)).collect()),
+        }
     }
 
     /// Whether definitions may bring programs of their own.

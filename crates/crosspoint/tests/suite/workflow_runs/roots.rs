@@ -109,6 +109,20 @@ fn a_run_is_begun_at_its_own_endpoint_alone() {
     assert_eq!((place.tree(), place.seen("one").len()), (vec![], 0));
 }
 
+/// A caller cannot find out which directories there are elsewhere.
+#[test]
+fn a_root_elsewhere_is_refused_alike_whether_it_is_there_or_not() {
+    let place = Place::new();
+    let server = place.server(&[place.configured("one", "")]);
+    let definition = workflow(&[stage("a", "one", "")]);
+    let refused = |root: &str| {
+        let answer = server.order(&json!({"definition": definition, "root": root}));
+        assert_eq!(answer.status, 400, "{answer:?}");
+        answer.json()
+    };
+    assert_eq!(refused("/etc"), refused("/is/not/there"));
+}
+
 /// The data directory and the configuration are in the root, and no artifact touches them.
 #[test]
 fn the_data_directory_and_the_configuration_are_protected() {
