@@ -237,13 +237,17 @@ pub struct Unspoken {
     pub words: fn(Option<&str>) -> String,
 }
 
-/// What differs between two requests of the same key.
+/// What differs between two requests that share a name, as the key or the id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Differs {
     /// The work differs.
     Work,
     /// The input differs.
     Input,
+    /// Another name of the request is that of another job.
+    Job,
+    /// Another name of the request is new, and the job has as many names as it may have.
+    Names,
 }
 
 /// How a refusal is worded. A part that is not given is worded as in the other contracts.

@@ -16,6 +16,7 @@ mod fairness;
 mod grants;
 mod look;
 mod members;
+mod names;
 mod owed;
 mod report;
 mod room;
@@ -41,7 +42,7 @@ pub use agents::{Agent, AgentCommand, INTERNAL, Spec, Standing};
 pub use batch::{Accepted, Batch, Effect, Written};
 pub use clock::ALIVE_PERIOD;
 use clock::is_timed;
-pub use command::{Command, Mode, Origin, Rejected, Reply, Submission};
+pub use command::{Command, Mode, Origin, Rejected, Repeats, Reply, Submission};
 pub use grants::GrantCommand;
 pub use members::{MEMBERS_MAX, Member, Membership, Presence};
 pub use report::Grip;
@@ -281,6 +282,9 @@ impl Core {
     }
 
     fn submit(&mut self, submission: &Submission, now: Time, batch: &mut Batch) -> Reply {
+        if let Some(reply) = self.claim_names(submission, batch) {
+            return reply;
+        }
         let mut known = submission.hashes.iter().filter_map(|hash| self.keys.find(hash, &submission.others));
         if let Some(seq) = known.next() {
             return Reply::Known(seq);

@@ -1,6 +1,7 @@
 //! One job: its request, its state, and everything that is known about it from acceptance to its one outcome.
 
 mod clock;
+mod known;
 mod name;
 
 use std::ops::Range;

@@ -25,6 +25,41 @@ pub struct Hashes {
     pub alias: Option<Hash>,
 }
 
+/// A name that a caller knows a job by. The caller itself is in the job's request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The door at which it is the caller's own id for the job; `None` for a key that holds on every door.
+    pub door: Option<Door>,
+    /// The id or the key.
+    pub text: Box<str>,
+}
+
+/// A name that a job was not accepted with, and that a repeat of its request came with (ALL-1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FurtherName {
+    /// The hash that the job is found by.
+    pub hash: Hash,
+    /// The name.
+    pub name: Name,
+}
+
+/// A job whose names were looked at, and are all other names of the same hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Other {
+    /// The number of the job.
+    pub seq: Seq,
+    /// How many further names it had by then. One that it has got since may be the name that is looked for.
+    pub had: usize,
+}
+
+/// Most further names of one job, of at most 512 bytes each. A caller that gives each repeat a new name would fill the
+/// store without any work being done. Proxies that renew ids at each try stay far below it.
+pub const FURTHER_NAMES_MAX: usize = 64;
+
+/// There are [`FURTHER_NAMES_MAX`] further names already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooManyNames;
+
 impl Hashes {
     /// Returns the hashes that there are.
     pub fn iter(self) -> impl Iterator<Item = Hash> {
@@ -42,20 +77,27 @@ pub struct Keys {
     first: BTreeMap<Hash, Seq>,
     /// Further jobs whose keys have a hash that was taken already.
     rest: Vec<(Hash, Seq)>,
+    /// How many of them are those of further names, by the job.
+    further: BTreeMap<Seq, usize>,
 }
 
 impl Salt {
     /// Returns the hash of a key; `None` where each request is a job of its own.
     pub fn hash(self, caller: &str, door: Door, request_id: &str, key: &Key) -> Option<Hash> {
+        match key {
+            Key::None => None,
+            Key::RequestId => Some(self.hash_of(caller, Some(door), request_id)),
+            Key::Other(key) => Some(self.hash_of(caller, None, key)),
+        }
+    }
+
+    /// Returns the hash of a name that a caller knows a job by.
+    pub fn hash_of(self, caller: &str, door: Option<Door>, name: &str) -> Hash {
         // Neither a caller nor a door has a NUL in its name, so different keys are never written alike. A key other
         // than the request id holds on every door, or names its door in its text.
-        let (door, key) = match key {
-            Key::None => return None,
-            Key::RequestId => (door.name(), request_id),
-            Key::Other(key) => ("", &**key),
-        };
-        let id = Uuid::new_v5(&self.0, format!("{caller}\0{door}\0{key}").as_bytes());
-        Some(Hash((id.as_u128() >> 64) as u64))
+        let door = door.map_or("", Door::name);
+        let id = Uuid::new_v5(&self.0, format!("{caller}\0{door}\0{name}").as_bytes());
+        Hash((id.as_u128() >> 64) as u64)
     }
 
     /// Returns the identity of the store that has this salt. It is public, and reveals nothing about the salt or the
@@ -71,10 +113,10 @@ impl Salt {
 
 impl Keys {
     /// Returns the job that has this hash and is not among `others`, which are known to have another key.
-    pub fn find(&self, hash: Hash, others: &[Seq]) -> Option<Seq> {
+    pub fn find(&self, hash: Hash, others: &[Other]) -> Option<Seq> {
         let first = self.first.get(&hash).copied();
         let rest = self.rest.iter().filter(|(taken, _)| *taken == hash).map(|(_, seq)| *seq);
-        first.into_iter().chain(rest).find(|seq| !others.contains(seq))
+        first.into_iter().chain(rest).find(|seq| !others.contains(&Other { seq: *seq, had: self.further(*seq) }))
     }
 
     /// Takes a key for a job.
@@ -85,8 +127,35 @@ impl Keys {
         }
     }
 
-    /// Frees a key that this job had.
+    /// Takes the keys of further names for a job, all or none.
+    pub fn claim_further(&mut self, hashes: &[Hash], seq: Seq) -> Result<(), TooManyNames> {
+        if self.further(seq) + hashes.len() > FURTHER_NAMES_MAX {
+            return Err(TooManyNames);
+        }
+        hashes.iter().for_each(|hash| self.add_further(*hash, seq));
+        Ok(())
+    }
+
+    /// Takes the key of a further name that is on disk.
+    pub fn add_further(&mut self, hash: Hash, seq: Seq) {
+        self.claim(hash, seq);
+        *self.further.entry(seq).or_default() += 1;
+    }
+
+    /// Returns how many further names a job has.
+    pub fn further(&self, seq: Seq) -> usize {
+        self.further.get(&seq).copied().unwrap_or(0)
+    }
+
+    /// Whether this job is found by one of these hashes.
+    pub fn has(&self, hashes: Hashes, seq: Seq) -> bool {
+        let is_first = |hash: &Hash| self.first.get(hash) == Some(&seq);
+        hashes.iter().any(|hash| is_first(&hash) || self.rest.contains(&(hash, seq)))
+    }
+
+    /// Frees a key that this job had, which was removed with all its keys.
     pub fn release(&mut self, hash: Hash, seq: Seq) {
+        self.further.remove(&seq);
         self.rest.retain(|taken| *taken != (hash, seq));
         if self.first.get(&hash) == Some(&seq) {
             self.first.remove(&hash);
@@ -112,15 +181,19 @@ impl Keys {
 mod tests {
     use super::*;
 
+    fn other(seq: u64) -> Other {
+        Other { seq: Seq(seq), had: 0 }
+    }
+
     #[test]
     fn two_keys_of_one_hash_are_two_jobs() {
         let mut keys = Keys::default();
         keys.claim(Hash(7), Seq(1));
         assert_eq!(keys.find(Hash(7), &[]), Some(Seq(1)));
-        assert_eq!(keys.find(Hash(7), &[Seq(1)]), None, "whoever knows that job 1 has another key may take it");
+        assert_eq!(keys.find(Hash(7), &[other(1)]), None, "whoever knows that job 1 has another key may take it");
         keys.claim(Hash(7), Seq(2));
         assert_eq!(keys.find(Hash(7), &[]), Some(Seq(1)));
-        assert_eq!(keys.find(Hash(7), &[Seq(1)]), Some(Seq(2)));
+        assert_eq!(keys.find(Hash(7), &[other(1)]), Some(Seq(2)));
         assert_eq!(keys.len(), 2);
     }
 
@@ -132,11 +205,30 @@ mod tests {
         }
         keys.release(Hash(7), Seq(2));
         keys.release(Hash(8), Seq(1));
-        assert_eq!((keys.find(Hash(7), &[]), keys.find(Hash(7), &[Seq(1)])), (Some(Seq(1)), Some(Seq(3))));
+        assert_eq!((keys.find(Hash(7), &[]), keys.find(Hash(7), &[other(1)])), (Some(Seq(1)), Some(Seq(3))));
         keys.release(Hash(7), Seq(1));
         assert_eq!((keys.find(Hash(7), &[]), keys.len()), (Some(Seq(3)), 1));
         keys.release(Hash(7), Seq(3));
         assert!(keys.is_empty());
+    }
+
+    #[test]
+    fn further_names_are_counted_by_job_and_given_free() {
+        let mut keys = Keys::default();
+        keys.claim(Hash(1), Seq(1));
+        assert_eq!((keys.claim_further(&[Hash(2)], Seq(1)), keys.further(Seq(1))), (Ok(()), 1));
+        assert_eq!((keys.find(Hash(2), &[]), keys.len()), (Some(Seq(1)), 2));
+        let key = |hash| Hashes { key: Some(Hash(hash)), alias: None };
+        assert!(keys.has(key(2), Seq(1)) && !keys.has(key(2), Seq(2)) && !keys.has(key(3), Seq(1)));
+        assert_eq!(keys.find(Hash(2), &[other(1)]), Some(Seq(1)), "it had no further name by then");
+        keys.release(Hash(2), Seq(1));
+        keys.release(Hash(1), Seq(1));
+        assert_eq!((keys.is_empty(), keys.further(Seq(1))), (true, 0));
+        for hash in 0..FURTHER_NAMES_MAX as u64 {
+            assert_eq!(keys.claim_further(&[Hash(10 + hash)], Seq(2)), Ok(()), "{hash}");
+        }
+        assert_eq!(keys.claim_further(&[Hash(9)], Seq(2)), Err(TooManyNames));
+        assert_eq!((keys.find(Hash(9), &[]), keys.claim_further(&[Hash(9)], Seq(3))), (None, Ok(())));
     }
 
     #[test]

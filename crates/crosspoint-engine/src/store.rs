@@ -14,6 +14,7 @@ mod fault;
 mod grant;
 mod lock;
 mod member;
+mod name;
 mod open;
 mod outcome;
 mod output;
@@ -198,6 +199,7 @@ impl Store {
                 }
             }
         }
+        name::load(&moment, &mut keys)?;
         let one = |seq: &Seq| read::job(&moment, *seq);
         let mut jobs = live.iter().map(one).filter_map(Result::transpose).collect::<rusqlite::Result<Vec<Job>>>()?;
         said::add(&moment, &mut jobs)?;

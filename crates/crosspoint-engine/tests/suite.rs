@@ -20,6 +20,8 @@ mod faults;
 mod finding;
 #[path = "suite/full_store.rs"]
 mod full_store;
+#[path = "suite/further_names.rs"]
+mod further_names;
 #[path = "suite/grants.rs"]
 mod grants;
 #[path = "suite/ids.rs"]

@@ -251,6 +251,8 @@ fn unaccepted<B: Backend>(
             let refusal = own.unwrap_or_else(|| why.refusal(agents));
             return fielded(exchange, refusal.worded((refusing.conflict)(differs)));
         }
+        Unaccepted::TwoJobs => (refusing.conflict)(Differs::Job),
+        Unaccepted::TooManyNames => (refusing.conflict)(Differs::Names),
         Unaccepted::Refused(_) => return why.refusal(agents),
         Unaccepted::Mismatch(report) => return malformed(exchange, report.clone()),
     };
@@ -293,6 +295,16 @@ impl<J: Followed> Unaccepted<J> {
                 let id = J::snapshot(&job.now()).id;
                 let message = format!("this request key is that of job {id}, which has other work or another input");
                 let hint = "use a new request id or Idempotency-Key for other work";
+                return Refusal::conflict(message, hint).clause("ALL-1");
+            }
+            Unaccepted::TwoJobs => {
+                let message = "the Idempotency-Key of this request is that of one job, and its id that of another";
+                let hint = "send the id and the Idempotency-Key of one job, or new ones for other work";
+                return Refusal::conflict(message, hint).clause("ALL-1");
+            }
+            Unaccepted::TooManyNames => {
+                let message = "the job of this request has as many ids and keys as a job may have";
+                let hint = "ask for the job by an id that it has, or use a new id and Idempotency-Key for other work";
                 return Refusal::conflict(message, hint).clause("ALL-1");
             }
             Unaccepted::UnknownWork => {

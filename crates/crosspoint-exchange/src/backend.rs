@@ -142,6 +142,10 @@ pub enum Submitted<J> {
 pub enum Unaccepted<J> {
     /// The request key belongs to this job, which has other work or input.
     Conflict(J),
+    /// The request has two names, which are those of two jobs.
+    TwoJobs,
+    /// The request has a new name for a job that has as many names as a job may have.
+    TooManyNames,
     /// No agent takes the work.
     UnknownWork,
     /// No agent has the name that the caller gave.

@@ -206,6 +206,8 @@ pub(crate) fn ahead(job: &Job, of: Ahead) -> Ahead {
 pub(crate) fn unaccepted(why: runtime::Unaccepted) -> Unaccepted<Tracked> {
     match why {
         runtime::Unaccepted::Conflict(job) => Unaccepted::Conflict(Tracked(Watch::at_rest(job))),
+        runtime::Unaccepted::TwoJobs => Unaccepted::TwoJobs,
+        runtime::Unaccepted::Rejected(Rejected::TooManyNames) => Unaccepted::TooManyNames,
         runtime::Unaccepted::Rejected(Rejected::UnknownWork) => Unaccepted::UnknownWork,
         runtime::Unaccepted::Rejected(Rejected::UnknownAgent) => Unaccepted::UnknownAgent,
         runtime::Unaccepted::Rejected(Rejected::NotItsWork) => Unaccepted::NotItsWork,

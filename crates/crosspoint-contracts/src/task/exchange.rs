@@ -92,10 +92,21 @@ fn asked<'s>(document: &Document<'s>) -> Option<Asked<'s>> {
 
 /// TASK-5.
 fn conflict(differs: Differs) -> Wording {
-    let hint = "use a new id for another task; the one that there is goes on as it is";
+    let other = "use a new id for another task; the one that there is goes on as it is";
     let (at, message) = match differs {
+        Differs::Job => ("/id", "this Idempotency-Key is that of one task, and this id that of another"),
+        Differs::Names => {
+            ("/id", "the task of this id, or of this Idempotency-Key, has as many ids and keys as a task may have")
+        }
         Differs::Work => ("/type", "this id, or this Idempotency-Key, is that of a task with another `type`"),
         Differs::Input => ("/payload", "this id, or this Idempotency-Key, is that of a task with another `payload`"),
+    };
+    let hint = match differs {
+        Differs::Work | Differs::Input => other,
+        Differs::Job => "send the id and the Idempotency-Key of one task, or new ones for another task",
+        Differs::Names => {
+            "ask for the task by an id that it was given, or use a new id and Idempotency-Key for another task"
+        }
     };
     Wording {
         code: Some("INVALID_FIELD_VALUE"),

@@ -13,7 +13,7 @@ use crate::event::{Entry, Violation};
 use crate::grant::Grant;
 use crate::id::{JobId, Seq};
 use crate::job::Job;
-use crate::keys::Hashes;
+use crate::keys::{FurtherName, Hashes};
 use crate::machine::Action;
 use crate::retention::Jumps;
 
@@ -30,6 +30,8 @@ pub struct Batch {
     pub grants: BTreeMap<Arc<str>, Arc<Grant>>,
     /// Who did what by the commands of the batch.
     pub audit: Vec<AuditEntry>,
+    /// Names that jobs are found by from now on, beside those that they came with.
+    pub names: Vec<(Seq, FurtherName)>,
     /// Since when jobs are set aside; `None` for a job that no longer is.
     pub aside: BTreeMap<Seq, Option<Time>>,
     /// Jobs whose outcome is no longer owed to its recipient.
@@ -130,7 +132,7 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         let is_told = self.alive_at.is_some() || self.jumps.is_some() || self.is_clean_end;
         let is_of_rows = !self.jobs.is_empty() || !self.aside.is_empty() || !self.repaired.is_empty();
-        let is_of_jobs = is_of_rows || !self.told.is_empty();
+        let is_of_jobs = is_of_rows || !self.told.is_empty() || !self.names.is_empty();
         let is_of_agents = !self.agents.is_empty() || !self.members.is_empty();
         let is_of_grants = !self.grants.is_empty() || !self.audit.is_empty();
         !is_told && !is_of_jobs && !is_of_agents && !is_of_grants && self.violations.is_empty()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use crosspoint_contracts::content::Body;
+use crosspoint_contracts::request::Key;
 use crosspoint_contracts::time::Time;
 
 use super::{AgentCommand, GrantCommand, Grip, Member, Room, Share, Spec, Standing};
@@ -13,7 +14,7 @@ use crate::event::Violation;
 use crate::grant::{Grant, Unusable};
 use crate::id::{Ids, JobId, Seq};
 use crate::job::{Job, Request};
-use crate::keys::{Hash, Hashes, Keys};
+use crate::keys::{FurtherName, Hash, Hashes, Keys, Name, Other};
 use crate::machine::{End, Event, Refused};
 use crate::retention::Ended;
 
@@ -23,7 +24,7 @@ pub enum Command {
     /// Accept a job.
     Submit(Arc<Submission>),
     /// Find the job with this hash that is not among these jobs.
-    Find(Hash, Vec<Seq>),
+    Find(Hash, Vec<Other>),
     /// Something happened to a job.
     Job(JobId, Event),
     /// An agent that joined reports something about an attempt.
@@ -72,12 +73,25 @@ pub struct Submission {
     /// The hashes that the job is found by.
     pub hashes: Hashes,
     /// Jobs whose keys have the same hash and are known to be different keys.
-    pub others: Vec<Seq>,
+    pub others: Vec<Other>,
+    /// The job that it was found to repeat, where it has names that the job lacks: they are claimed for that job.
+    pub repeats: Option<Repeats>,
     /// The document, as it came.
     pub document: crosspoint_contracts::content::Block,
     /// The step that the parent has come to with this stage, by which of its attempts. It is stored with the new job,
     /// by the same commit.
     pub step: Option<(u32, Body)>,
+}
+
+/// The job that a request repeats, by one of its names.
+#[derive(Clone, Debug)]
+pub struct Repeats {
+    /// The number of the job.
+    pub seq: Seq,
+    /// The names of the request that the job lacks.
+    pub names: Vec<FurtherName>,
+    /// How many further names the job had by then.
+    pub had: usize,
 }
 
 /// The reply to a command. It may be sent once the batch is on disk.
@@ -87,6 +101,11 @@ pub enum Reply {
     Accepted(Arc<Job>),
     /// The key is taken by this job, unless two different keys have the same hash.
     Known(Seq),
+    /// The request repeats a job, and another of its names is that of this job, unless two different keys have the same
+    /// hash.
+    MayBeOf(Seq),
+    /// All names of the request are now those of the job that it repeats.
+    Claimed,
     /// The request cannot be accepted.
     Rejected(Rejected),
     /// The job as it is now.
@@ -132,6 +151,8 @@ pub enum Rejected {
     WrongType,
     /// The job whose stage this was to be has ended.
     ParentEnded,
+    /// The job that the request repeats has as many further names as a job may have.
+    TooManyNames,
     /// A limit on the number of jobs is reached.
     Full {
         /// Which limit is reached.
@@ -197,6 +218,17 @@ pub enum Mode {
 }
 
 impl Submission {
+    /// Returns the names that its caller knows the job by, with their hashes.
+    pub fn names(&self) -> Vec<FurtherName> {
+        let (request, hashes) = (&self.request, self.hashes);
+        let key = hashes.key.map(|hash| match &request.key {
+            Key::Other(key) => FurtherName { hash, name: Name { door: None, text: key.clone() } },
+            Key::RequestId | Key::None => FurtherName { hash, name: request.own_id() },
+        });
+        let alias = hashes.alias.map(|hash| FurtherName { hash, name: request.own_id() });
+        key.into_iter().chain(alias).collect()
+    }
+
     /// Returns the input, cut out of the document.
     pub fn input(&self) -> Bytes {
         self.request.input_in(&self.document).unwrap_or_default()

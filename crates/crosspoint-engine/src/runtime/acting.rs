@@ -110,41 +110,51 @@ impl Acting<'_> {
 
     pub(super) async fn submit_as(self, submission: Submission) -> Result<Submitted, Unaccepted> {
         let mut submission = Arc::new(submission);
+        // The job that it repeats, if it has names that this job lacks.
+        let mut repeated: Option<Watch> = None;
         loop {
             let waiting = self.put(Command::Submit(submission.clone()));
             let answer = waiting.map_err(|turned| match turned {
                 Turned::Overloaded => Unaccepted::Overloaded,
                 Turned::Closed => Unaccepted::Closed,
             })?;
-            match answer.await {
+            // A job that may have one of the names, and the job that has another one for sure.
+            let (seq, first) = match answer.await {
                 Ok(Answer::Committed { reply: Reply::Accepted(job), watch }) => {
                     return Ok(Submitted::New(watch.unwrap_or_else(|| Watch::at_rest(job))));
                 }
                 Ok(Answer::Committed { reply: Reply::Rejected(rejected), .. }) => {
                     return Err(Unaccepted::Rejected(rejected));
                 }
-                Ok(Answer::Committed { reply: Reply::Known(seq), .. }) => {
-                    match self
-                        .engine
-                        .compare(&submission, seq)
-                        .await
-                        .map_err(|fault| Unaccepted::NotTried(Arc::new(fault)))?
-                    {
-                        Likeness::Same(watch) => {
-                            self.take_up(&watch.job()).await?;
-                            self.note_repeat(watch.job().id()).await?;
-                            return Ok(Submitted::Repeat(watch));
-                        }
-                        Likeness::OtherRequest(job) => return Err(Unaccepted::Conflict(job)),
-                        // Two different keys have the same hash: this job is known to have the other one.
-                        Likeness::OtherKey => Arc::make_mut(&mut submission).others.push(seq),
-                    }
+                Ok(Answer::Committed { reply: Reply::Known(seq), .. }) => (seq, None),
+                Ok(Answer::Committed { reply: Reply::MayBeOf(seq), .. }) => (seq, repeated.clone()),
+                Ok(Answer::Committed { reply: Reply::Claimed, .. }) => {
+                    return self.repeat(repeated.ok_or(Unaccepted::Lost)?).await;
                 }
                 Ok(Answer::Failed(fault)) => return Err(Unaccepted::Fault(fault)),
                 Ok(Answer::NotTried(fault)) => return Err(Unaccepted::NotTried(fault)),
                 Ok(Answer::Committed { .. }) | Err(_) => return Err(Unaccepted::Lost),
+            };
+            let compared = self.engine.compare(&submission, seq).await;
+            match compared.map_err(|fault| Unaccepted::NotTried(Arc::new(fault)))? {
+                // Two different keys have the same hash: this job is known to have the other one.
+                Likeness::OtherKey(other) => Arc::make_mut(&mut submission).others.push(other),
+                Likeness::Same(..) | Likeness::OtherRequest(_) if first.is_some() => return Err(Unaccepted::TwoJobs),
+                Likeness::Same(watch, repeats) if repeats.names.is_empty() => return self.repeat(watch).await,
+                Likeness::Same(watch, repeats) => {
+                    Arc::make_mut(&mut submission).repeats = Some(repeats);
+                    repeated = Some(watch);
+                }
+                Likeness::OtherRequest(job) => return Err(Unaccepted::Conflict(job)),
             }
         }
+    }
+
+    /// Answers a request that is that of a job.
+    async fn repeat(self, watch: Watch) -> Result<Submitted, Unaccepted> {
+        self.take_up(&watch.job()).await?;
+        self.note_repeat(watch.job().id()).await?;
+        Ok(Submitted::Repeat(watch))
     }
 
     /// Drives a held job from now on, because the caller that submitted it again waits for it.

@@ -83,6 +83,8 @@ impl Engine {
                     Reply::Done
                     | Reply::Accepted(_)
                     | Reply::Known(_)
+                    | Reply::MayBeOf(_)
+                    | Reply::Claimed
                     | Reply::Rejected(_)
                     | Reply::Job(_)
                     | Reply::Refused(_)

@@ -132,6 +132,8 @@ fn accepted<'b>(batch: &'b Batch, reply: &Reply) -> Option<&'b Arc<Job>> {
     match reply {
         Reply::Accepted(job) => Some(&batch.jobs.get(&job.seq())?.job),
         Reply::Known(_)
+        | Reply::MayBeOf(_)
+        | Reply::Claimed
         | Reply::Rejected(_)
         | Reply::Job(_)
         | Reply::Refused(_)

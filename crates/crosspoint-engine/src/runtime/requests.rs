@@ -13,10 +13,10 @@ use crate::core::{Command, Rejected, Reply, Submission};
 use crate::event::Violation;
 use crate::id::{Ids, JobId, Seq};
 use crate::job::{Job, Origin, Request};
-use crate::keys::Hashes;
+use crate::keys::{Hashes, Name, Other};
 use crate::machine::{self, Event, Refused};
 use crate::policy::Policy;
-use crate::store::{Fault, Filter, Found, Page};
+use crate::store::{Fault, Filter, Found, Page, Readers};
 
 /// What became of a request.
 pub enum Submitted {
@@ -31,6 +31,8 @@ pub enum Submitted {
 pub enum Unaccepted {
     /// The key belongs to this job, which has other work or input.
     Conflict(Arc<Job>),
+    /// The request has two names, which are those of two jobs.
+    TwoJobs,
     /// The request cannot be accepted.
     Rejected(Rejected),
     /// Too many requests are waiting.
@@ -81,8 +83,8 @@ impl Engine {
                 let Ok(found) = self.inbox().put(Command::Find(hash, others.clone())) else { return Ok(false) };
                 let Ok(Answer::Committed { reply: Reply::Known(seq), .. }) = found.await else { break };
                 match self.compare(&submission, seq).await? {
-                    Likeness::Same(_) | Likeness::OtherRequest(_) => return Ok(true),
-                    Likeness::OtherKey => others.push(seq),
+                    Likeness::Same(..) | Likeness::OtherRequest(_) => return Ok(true),
+                    Likeness::OtherKey(other) => others.push(other),
                 }
             }
         }
@@ -118,15 +120,15 @@ impl Engine {
             notify: new.notify,
             input: offset(new.input.start)..offset(new.input.end),
         };
-        Submission { request, nameless, hashes, others: Vec::new(), document: new.document, step: None }
+        Submission { request, nameless, hashes, others: Vec::new(), repeats: None, document: new.document, step: None }
     }
 
     /// Finds the job that a caller knows by this id of its own, to look at or to wait for.
     pub async fn find(&self, door: Door, caller: &str, request_id: &str) -> Result<Option<Watch>, Denied> {
         let Some(hash) = self.readers().salt().hash(caller, door, request_id, &Key::RequestId) else { return Ok(None) };
-        let wanted = |request: &Request| {
-            request.door == door && *request.caller == *caller && *request.request_id == *request_id
-        };
+        let name = Name { door: Some(door), text: request_id.into() };
+        let is_theirs = |request: &Request| *request.caller == *caller;
+        let wanted = |request: &Request| is_theirs(request) && request.own_id() == name;
         let mut others = Vec::new();
         loop {
             let found = self.inbox().put(Command::Find(hash, others.clone())).map_err(|_| Denied::Closed)?;
@@ -140,13 +142,16 @@ impl Engine {
             if known.is_some() {
                 return Ok(known);
             }
-            if let Some(job) = self.read(move |readers| readers.job_at(seq)).await?
-                && wanted(&job.request)
+            let read = move |readers: &Readers| Ok((readers.job_at(seq)?, readers.further_names(seq)?));
+            let (job, further) = self.read(read).await?;
+            let had = further.len();
+            if let Some(job) = job
+                && (wanted(&job.request) || is_theirs(&job.request) && further.contains(&name))
             {
                 return Ok(self.watch(job).await?);
             }
             // Two different keys have the same hash.
-            others.push(seq);
+            others.push(Other { seq, had });
         }
     }
 

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crosspoint_contracts::json::{Tape, equal};
-use crosspoint_contracts::request::Key;
 
 use super::engine::Engine;
 use super::published::Watch;
-use crate::core::Submission;
+use crate::core::{Repeats, Submission};
 use crate::id::Seq;
 use crate::job::{Job, Request};
+use crate::keys::{Name, Other};
 use crate::store::{Fault, Readers};
 
 impl Engine {
@@ -18,39 +18,42 @@ impl Engine {
     pub(super) async fn compare(&self, submission: &Arc<Submission>, seq: Seq) -> Result<Likeness, Fault> {
         let submission = submission.clone();
         let compare = move |readers: &Readers| {
-            let (Some(job), Some(document)) = (readers.job_at(seq)?, readers.document(seq)?) else { return Ok(None) };
-            if !same_key(&job.request, &submission.request) {
-                return Ok(None);
+            let (Some(job), Some(document)) = (readers.job_at(seq)?, readers.document(seq)?) else {
+                return Ok(Err(Other { seq, had: 0 }));
+            };
+            let (of_job, names) = (readers.further_names(seq)?, submission.names());
+            let other = Other { seq, had: of_job.len() };
+            if job.request.caller != submission.request.caller {
+                return Ok(Err(other));
+            }
+            let is_of_job = |name: &Name| job.request.has_name(name) || of_job.contains(name);
+            let (held, lacking): (Vec<_>, Vec<_>) = names.into_iter().partition(|further| is_of_job(&further.name));
+            if held.is_empty() {
+                return Ok(Err(other));
             }
             let input = job.request.input_in(&document).unwrap_or_default();
             let same = same_origin(&job.request, &submission.request) && same_value(&input, &submission.input());
-            Ok(Some((job, same)))
+            let repeats = Repeats { seq, names: lacking, had: of_job.len() };
+            Ok(Ok((job, same.then_some(repeats))))
         };
         match self.read(compare).await? {
-            None => Ok(Likeness::OtherKey),
+            Err(other) => Ok(Likeness::OtherKey(other)),
             // The job may have been removed in this moment: then the key is free, and the request becomes a new job.
-            Some((job, true)) => Ok(self.watch(job).await?.map_or(Likeness::OtherKey, Likeness::Same)),
-            Some((job, false)) => Ok(Likeness::OtherRequest(Arc::new(job))),
+            Ok((job, Some(repeats))) => Ok(match self.watch(job).await? {
+                Some(watch) => Likeness::Same(watch, repeats),
+                None => Likeness::OtherKey(Other { seq, had: 0 }),
+            }),
+            Ok((job, None)) => Ok(Likeness::OtherRequest(Arc::new(job))),
         }
     }
 }
 
 /// How a request relates to the job whose key has the same hash.
 pub(super) enum Likeness {
-    Same(Watch),
+    /// It is the request of this job, which may lack some of its names.
+    Same(Watch, Repeats),
     OtherRequest(Arc<Job>),
-    OtherKey,
-}
-
-fn same_key(a: &Request, b: &Request) -> bool {
-    // TASK-5: ids are unique, whatever headers came with the requests.
-    let same_task = a.door.has_unique_ids() && a.door == b.door && a.request_id == b.request_id;
-    let same_key = match (&a.key, &b.key) {
-        (Key::RequestId, Key::RequestId) => a.door == b.door && a.request_id == b.request_id,
-        (Key::Other(a), Key::Other(b)) => a == b,
-        (Key::None | Key::RequestId | Key::Other(_), Key::None | Key::RequestId | Key::Other(_)) => false,
-    };
-    a.caller == b.caller && (same_key || same_task)
+    OtherKey(Other),
 }
 
 /// Whether two requests are for the same work. A retry or a stage of another job is another request, even if its input

@@ -5,12 +5,13 @@
 //! about a job is true of one moment. Nothing is collected, so a million jobs take as much memory as a thousand. Where
 //! a page of the file cannot be read, that is a finding, and the check goes on behind it.
 //!
-//! In reading order: `flaw` is what can be found, `jobs` checks the rows of jobs and what each job has once, `events`
-//! follows the chains of events, and `strays` looks for rows of jobs that are not there.
+//! In reading order: `flaw` is what can be found, `jobs` checks the rows of jobs and what each job has once, `names`
+//! those that callers know jobs by beside the first, `events` follows the chains of events, and `strays` looks for rows of jobs that are not there.
 
 mod events;
 mod flaw;
 mod jobs;
+mod names;
 mod strays;
 
 use std::path::Path;
@@ -84,6 +85,7 @@ impl Check<'_> {
     fn everything(&mut self) -> rusqlite::Result<()> {
         self.file()?;
         self.jobs()?;
+        self.names()?;
         self.events()?;
         self.agents()?;
         self.audit()?;

@@ -48,6 +48,11 @@ fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
             connection.execute_batch(&format!("CREATE TEMP VIEW member AS SELECT *{registered} FROM main.member;"))?;
         }
     }
+    if version < schema::WITH_FURTHER_NAMES {
+        connection.execute_batch(
+            "CREATE TEMP VIEW further_name AS SELECT NULL AS job, NULL AS n, NULL AS hash, NULL AS door, NULL AS name WHERE 0;",
+        )?;
+    }
     let printed = if version < schema::WITH_PRINTED {
         ", NULL AS printed_by, NULL AS printed_start, NULL AS printed_end"
     } else {

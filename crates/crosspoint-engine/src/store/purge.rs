@@ -9,7 +9,7 @@
 use rusqlite::{OptionalExtension, Transaction, params};
 
 use super::write::Error;
-use super::{Fault, Store, outcome, row};
+use super::{Fault, Store, name, outcome, row};
 use crate::id::Seq;
 use crate::keys::Hash;
 
@@ -118,6 +118,10 @@ fn purge_job(transaction: &Transaction<'_>, seq: Seq, spent: &mut Spent, purged:
     let Some((hashes, head)) = job.query_row([number, row::FIRST_END], read).optional()? else { return Ok(()) };
     spent.row(0);
     purged.keys.extend(hashes.into_iter().flatten().map(|hash| (Hash(hash.cast_unsigned()), seq)));
+    for hash in name::remove(transaction, seq)? {
+        spent.row(0);
+        purged.keys.push((hash, seq));
+    }
     let outcome = format!("DELETE FROM outcome WHERE job = ?1 RETURNING {}", outcome::BYTES);
     for sql in [
         "DELETE FROM document WHERE job = ?1 RETURNING length(bytes)",

@@ -16,7 +16,7 @@ const APPLICATION_ID: i64 = 0x4352_5054;
 
 /// The steps. Each is taken once, in order, and must never be changed afterwards, because existing stores have taken
 /// it.
-const STEPS: [&str; 15] = [
+const STEPS: [&str; 16] = [
     // 1: jobs, the documents they came as, their events, their outcomes, and the state of agents. Rows have an owner
     // and an epoch from the first day, for the time when several orchestrators share a store.
     "CREATE TABLE job(
@@ -109,6 +109,11 @@ const STEPS: [&str; 15] = [
     "INSERT INTO meta(name, value) SELECT 'plain_ids_until', substr(max(id), 1, 6) FROM job HAVING count(*) > 0;",
     // 15: the name of the stage, of jobs that are stages of their parents. All others that have a parent repeat it.
     "ALTER TABLE job ADD COLUMN stage TEXT;",
+    // 16: names that jobs were not accepted with, and that repeats of their requests came with: ids of callers at a
+    // door, and without a door keys. There are few, and none is looked up by its hash here.
+    "CREATE TABLE further_name(
+        job INTEGER NOT NULL, n INTEGER NOT NULL, hash INTEGER NOT NULL, door TEXT, name TEXT NOT NULL, PRIMARY KEY(job, n)
+    ) STRICT, WITHOUT ROWID;",
 ];
 
 /// The first schema in which jobs have a trace and an alias.
@@ -134,6 +139,9 @@ pub(super) const WITH_WHOLE_BYTES: i64 = 12;
 
 /// The first schema in which jobs may be stages of other jobs.
 pub(super) const WITH_STAGES: i64 = 15;
+
+/// The first schema in which jobs may have further names.
+pub(super) const WITH_FURTHER_NAMES: i64 = 16;
 
 /// The schema of this version.
 pub(super) const KNOWN: i64 = STEPS.len() as i64;

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rusqlite::{Transaction, TransactionBehavior, params};
 
-use super::{Fault, Store, audit, event_row, grant, member, outcome, owed, row, schema};
+use super::{Fault, Store, audit, event_row, grant, member, name, outcome, owed, row, schema};
 use crate::claim::{Claim, Overtaken};
 use crate::core::{Batch, Written};
 use crate::event::{Entry, What};
@@ -101,6 +101,11 @@ fn write_rows(transaction: &Transaction<'_>, batch: &Batch, next_event: &mut i64
     for (seq, written) in &batch.jobs {
         let job = write_job(transaction, *seq, written, next_event, epoch);
         bytes += ROW_BYTES + job.map_err(|error| Error::Job(*seq, error))?;
+    }
+    // After the jobs: one of them may have been accepted in this batch.
+    for (seq, further) in &batch.names {
+        name::insert(transaction, *seq, further)?;
+        bytes += ROW_BYTES;
     }
     for (seq, at) in &batch.aside {
         row::write_aside(transaction, *seq, *at).map_err(|error| Error::Job(*seq, error))?;

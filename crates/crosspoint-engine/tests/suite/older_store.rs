@@ -31,9 +31,15 @@ fn all(readers: &Readers) -> Vec<(Seq, String)> {
 
 #[test]
 fn a_store_of_an_earlier_schema_says_the_same_before_and_after_it_is_brought_forward() {
-    for (schema, jobs) in
-        [("schema-7", 60), ("schema-8", 3), ("schema-10", 3), ("schema-12", 5), ("schema-13", 4), ("schema-14", 3)]
-    {
+    for (schema, jobs) in [
+        ("schema-7", 60),
+        ("schema-8", 3),
+        ("schema-10", 3),
+        ("schema-12", 5),
+        ("schema-13", 4),
+        ("schema-14", 3),
+        ("schema-15", 6),
+    ] {
         let scratch = of(schema);
         let as_it_is = Readers::open(&scratch.database()).expect("it can be read as it is");
         let members = |readers: &Readers| format!("{:?}", readers.members().expect("they can be read"));

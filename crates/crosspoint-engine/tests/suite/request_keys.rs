@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use crosspoint_engine::core::{Batch, Command, Origin, Reply, Room, Submission};
 use crosspoint_engine::id::Seq;
-use crosspoint_engine::keys::{Hash, Keys};
+use crosspoint_engine::keys::{Hash, Keys, Other};
 use crosspoint_engine::machine::Event;
 
 use crate::made::{T0, request};
 use crate::town::{Town, agent, origin, submission};
 
 fn submit(town: &mut Town, hash: u64, others: &[Seq]) -> Reply {
-    let submission = Submission { others: others.to_vec(), ..submission(request(0, "work"), Some(hash)) };
+    let submission = Submission {
+        others: others.iter().map(|seq| Other { seq: *seq, had: 0 }).collect(),
+        ..submission(request(0, "work"), Some(hash))
+    };
     town.tell(&Command::Submit(Arc::new(submission)))
 }
 

@@ -101,6 +101,7 @@ pub(crate) fn fresh(job: Job, document: &[u8], entries: Vec<Entry>) -> Written {
         nameless: false,
         hashes: Hashes { key: hash, alias: None },
         others: Vec::new(),
+        repeats: None,
         document,
         step: None,
     };

@@ -63,6 +63,7 @@ pub(crate) fn submission(request: Request, hash: Option<u64>) -> Submission {
         nameless: false,
         hashes: Hashes { key: hash.map(Hash), alias: None },
         others: Vec::new(),
+        repeats: None,
         document,
         step: None,
     }
@@ -93,6 +94,8 @@ impl Town {
         match self.try_submit(request) {
             Reply::Accepted(job) => job.seq(),
             Reply::Known(_)
+            | Reply::MayBeOf(_)
+            | Reply::Claimed
             | Reply::Rejected(_)
             | Reply::Job(_)
             | Reply::Refused(_)

@@ -24,6 +24,7 @@ use crosspoint_exchange::answer::{self, Beside};
 use crosspoint_exchange::backend::{Backend, Followed, Moment, Whole};
 use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::Snapshot;
+use uuid::Uuid;
 
 use self::request::{RequestedWait, TaskId, percent_encoded};
 use super::{Arrived, Asking, Doors, SentBy, settled};
@@ -78,7 +79,7 @@ async fn show_task<B: Backend>(
     let task = doors.task(&caller.0, &id).await?;
     let Whole { now, room } = doors.whole(settled(&task, requested.wait).await).await?;
     let job = B::Job::snapshot(&now);
-    Ok(held(requested.answer(StatusCode::OK, written(&job, &Beside::default())), room))
+    Ok(held(requested.answer(StatusCode::OK, written(&job, &asked_by(&id, &job))), room))
 }
 
 async fn answer_task<B: Backend>(
@@ -102,7 +103,7 @@ async fn answer_task<B: Backend>(
     };
     let Whole { now, room } = doors.whole(now).await?;
     let job = B::Job::snapshot(&now);
-    Ok(held(requested.answer(status(&job), written(&job, &Beside::default())), room))
+    Ok(held(requested.answer(status(&job), written(&job, &asked_by(&id, &job))), room))
 }
 
 async fn cancel_task<B: Backend>(
@@ -113,7 +114,8 @@ async fn cancel_task<B: Backend>(
     let task = doors.task(&caller.0, &id).await?;
     doors.backend.cancel(&caller.0, &task).await.map_err(|why| refused::denied(why, &id))?;
     let Whole { now, room } = doors.whole(task.now()).await?;
-    Ok(held(response(StatusCode::OK, written(&B::Job::snapshot(&now), &Beside::default())), room))
+    let job = B::Job::snapshot(&now);
+    Ok(held(response(StatusCode::OK, written(&job, &asked_by(&id, &job))), room))
 }
 
 async fn follow_task<B: Backend>(
@@ -127,12 +129,20 @@ async fn follow_task<B: Backend>(
     let place = place.map_err(|refused| refused::of(&id)(refused.into()))?;
     let stretch = events::Stretch::read(&uri, &headers).map_err(refused::of(&id))?;
     let task = doors.task(&caller.0, &id).await?;
-    Ok(events::stream(doors, task, stretch, place))
+    let beside = asked_by(&id, &B::Job::snapshot(&task.now()));
+    Ok(events::stream(doors, (task, beside), stretch, place))
 }
 
 /// Writes the task in its current state.
 fn written(job: &Snapshot<'_>, beside: &Beside) -> String {
     long::write(job, || answer::document(job, CONTRACT, beside))
+}
+
+/// A task is shown under the id that its caller asks for it by: it may have several (ALL-1). By the job's own id it is
+/// shown under the one that it had first.
+fn asked_by(id: &str, job: &Snapshot<'_>) -> Beside {
+    let is_of_job = id.parse::<Uuid>().is_ok_and(|id| id == job.id);
+    Beside { known_as: (id != job.request_id && !is_of_job).then(|| id.into()), ..Beside::default() }
 }
 
 /// TASK-4: 200 means that the task has ended.

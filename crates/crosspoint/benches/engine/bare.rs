@@ -153,6 +153,7 @@ impl Maker {
             nameless: false,
             hashes: Hashes { key: hash, alias: None },
             others: Vec::new(),
+            repeats: None,
             document: Block(text.into()),
             step: None,
         }

@@ -105,7 +105,9 @@ pub(super) async fn submit(
             | Unaccepted::Overloaded
             | Unaccepted::Fault(_)
             | Unaccepted::NotTried(_) => {}
-            Unaccepted::Conflict(_) => return Ok(Err(Broken::of(Failure::Conflict, TAKEN))),
+            Unaccepted::Conflict(_) | Unaccepted::TwoJobs | Unaccepted::Rejected(Rejected::TooManyNames) => {
+                return Ok(Err(Broken::of(Failure::Conflict, TAKEN)));
+            }
             Unaccepted::Rejected(
                 Rejected::UnknownWork | Rejected::UnknownAgent | Rejected::NotItsWork | Rejected::WrongType,
             ) => return Ok(Err(Broken::of(Failure::Unsupported, unknown(&new)))),

@@ -14,6 +14,7 @@ impl Check<'_> {
             ("outcome", "there is an outcome of it, and no such job"),
             ("violation", "there is a broken rule of it, and no such job"),
             ("aside", "it is set aside, and there is no such job"),
+            ("further_name", "there is a further name of it, and no such job"),
             ("owed", "its outcome is owed, and there is no such job"),
         ] {
             if has_table(self.connection, table)? {

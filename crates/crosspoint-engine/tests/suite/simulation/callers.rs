@@ -16,12 +16,14 @@ use super::agents::schedule;
 use super::dice::Dice;
 use super::known::Life;
 use super::members::Cast;
-use super::rule::{Verdict, ensure};
+use super::names;
 use super::world::World;
 use crate::made::request;
 
 pub(crate) struct Callers {
     keys: u64,
+    /// How many requests there were.
+    count: u64,
     submit: u64,
     cancel: u64,
     answer: u64,
@@ -29,7 +31,7 @@ pub(crate) struct Callers {
 
 impl Callers {
     pub(crate) fn new(dice: &mut Dice) -> Callers {
-        Callers { keys: 0, submit: dice.between(5, 40), cancel: dice.below(6), answer: dice.between(5, 60) }
+        Callers { keys: 0, count: 0, submit: dice.between(5, 40), cancel: dice.below(6), answer: dice.between(5, 60) }
     }
 
     /// No caller submits anything more.
@@ -168,14 +170,16 @@ impl World {
             ..request(0, work)
         };
         let request = if self.cast == Cast::Typed { self.addressed(request) } else { request };
-        // There are few hashes, so that keys collide, and some jobs are found by two hashes.
+        // There are few hashes, so that keys collide.
         let hash = (key % 5 != 0).then_some(Hash(key % 13));
-        let alias = (key % 5 != 0 && key % 11 == 0).then_some(Hash(100 + key % 3));
+        self.callers.count += 1;
+        let (request, alias) = names::second(request, key, self.callers.count);
         let submission = Submission {
             request,
             nameless: false,
             hashes: Hashes { key: hash, alias },
             others: Vec::new(),
+            repeats: None,
             document: Block::default(),
             step: None,
         };
@@ -191,32 +195,5 @@ impl World {
         let output_bytes = dice.percent(10).then(|| dice.below(20));
         let retry = dice.percent(20).then(|| schedule(dice));
         Limits { total, attempt: None, silence, output_bytes, memory_bytes: None, retry }
-    }
-
-    /// Does what a door does: reads the job, and compares.
-    pub(crate) fn submit_known(&mut self, submission: &Submission, seq: Seq) -> Verdict {
-        let row = self.disk.jobs.get(&seq).cloned().ok_or_else(|| format!("job {} is known and not on disk", seq.0))?;
-        let ours = &submission.request.request_id;
-        if row.request.request_id == *ours {
-            ensure!(self.model.keys.get(ours) == Some(&seq), "the key {ours} is that of two jobs");
-            self.count(if row.request.work == submission.request.work {
-                "repeat"
-            } else {
-                "other work with the same key"
-            });
-            // A repeated submission takes up a job that no process drives.
-            if row.outcome().is_none() && !self.model.drives(seq) {
-                let id = row.request.id;
-                self.post(0, Command::TakeUp(id));
-            }
-            return Ok(());
-        }
-        self.count("two keys of one hash");
-        let mut others = submission.others.clone();
-        others.push(seq);
-        let again = Submission { others, ..submission.clone() };
-        let delay = self.dice.between(0, 1_000_000) as i64;
-        self.post(delay, Command::Submit(Arc::new(again)));
-        Ok(())
     }
 }

@@ -151,7 +151,6 @@ impl World {
     }
 
     fn submitted(&mut self, submission: &Submission, reply: &Reply) -> Verdict {
-        let key = submission.request.request_id.clone();
         let keyed = submission.hashes.key.is_some();
         match reply {
             Reply::Accepted(job) => {
@@ -161,16 +160,18 @@ impl World {
                 let takes = |agent| self.model.takes(agent, &submission.request);
                 ensure!((0..self.specs.len()).any(takes), "no agent takes it");
                 ensure!(self.model.jobs.keys().last().is_none_or(|last| *last < seq), "a number was given twice");
-                if keyed {
-                    ensure!(!self.model.keys.contains_key(&key), "the key {key} was taken");
-                    self.model.keys.insert(key, seq);
-                }
+                self.takes_names(submission, seq)?;
                 self.model.jobs.insert(seq, Known::new(job.request.clone(), charged, self.model.now));
                 self.model.live.push(seq);
             }
+            Reply::Claimed => self.claims_names(submission)?,
+            Reply::MayBeOf(seq) => {
+                ensure!(submission.repeats.as_ref().is_some_and(|repeats| repeats.seq != *seq), "another job is it");
+                ensure!(!submission.others.contains(&self.other(*seq)), "it is known to be another");
+            }
             Reply::Known(seq) => {
                 ensure!(self.model.jobs.contains_key(seq) && keyed, "known as no job");
-                ensure!(!submission.others.contains(seq), "known as a job that is known to be another");
+                ensure!(!submission.others.contains(&self.other(*seq)), "known as a job that is known to be another");
             }
             Reply::Rejected(Rejected::Full { share, .. }) => {
                 self.count(match share {
@@ -193,6 +194,7 @@ impl World {
                     Rejected::UnknownAgent => !known,
                     Rejected::NotItsWork => known && !is_its_work,
                     Rejected::WrongType => (pinned.is_none() || is_its_work) && !takers.any(is_addressed),
+                    Rejected::TooManyNames => self.has_too_many_names(submission),
                     // The first agent is always present, and takes both works.
                     // No stages are asked for here.
                     Rejected::UnknownWork | Rejected::ParentEnded | Rejected::Full { .. } => false,

@@ -11,7 +11,7 @@ use crosspoint_engine::event::{Entry, Violation, What};
 use crosspoint_engine::grant::Grant;
 use crosspoint_engine::id::{Ids, Seq};
 use crosspoint_engine::job::{Ending, Job, State};
-use crosspoint_engine::keys::{Hash, Hashes, Keys};
+use crosspoint_engine::keys::{FurtherName, Hash, Hashes, Keys};
 use crosspoint_engine::machine::End;
 use crosspoint_engine::retention::{Ended, Jumps};
 
@@ -22,6 +22,7 @@ pub(crate) struct Disk {
     pub(crate) events: BTreeMap<Seq, Vec<Entry>>,
     pub(crate) outcomes: BTreeMap<Seq, Arc<Ending>>,
     pub(crate) hashes: BTreeMap<Seq, Hashes>,
+    pub(crate) names: BTreeMap<Seq, Vec<FurtherName>>,
     pub(crate) standings: BTreeMap<Arc<str>, Standing>,
     pub(crate) members: BTreeMap<Arc<str>, Member>,
     pub(crate) violations: Vec<(Seq, Violation)>,
@@ -95,6 +96,13 @@ impl Disk {
             }
             self.jobs.insert(*seq, written.job.clone());
         }
+        for (seq, name) in &batch.names {
+            let names = self.names.entry(*seq).or_default();
+            if !self.jobs.contains_key(seq) || names.contains(name) {
+                return Err(format!("a further name of job {} cannot be written", seq.0));
+            }
+            names.push(name.clone());
+        }
         for (seq, at) in &batch.aside {
             match at {
                 Some(at) => drop(self.aside.insert(*seq, *at)),
@@ -132,7 +140,9 @@ impl Disk {
         self.events.remove(&seq);
         self.outcomes.remove(&seq);
         self.owed.remove(&seq);
-        self.hashes.remove(&seq).map(|hashes| hashes.iter().collect()).unwrap_or_default()
+        let names = self.names.remove(&seq).unwrap_or_default();
+        let hashes = self.hashes.remove(&seq).unwrap_or_default();
+        hashes.iter().chain(names.iter().map(|name| name.hash)).collect()
     }
 
     pub(crate) fn end(&self) -> End {
@@ -151,6 +161,9 @@ impl Disk {
         let mut keys = Keys::default();
         for (seq, hashes) in &self.hashes {
             hashes.iter().for_each(|hash| keys.claim(hash, *seq));
+        }
+        for (seq, names) in &self.names {
+            names.iter().for_each(|name| keys.add_further(name.hash, *seq));
         }
         for (seq, outcome) in &self.outcomes {
             ended.note_again(*seq, outcome.at, wall);

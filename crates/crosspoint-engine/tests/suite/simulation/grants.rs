@@ -194,6 +194,8 @@ fn answer(reply: &Reply) -> &'static str {
         Reply::Unusable(_) => "unusable",
         Reply::Accepted(_)
         | Reply::Known(_)
+        | Reply::MayBeOf(_)
+        | Reply::Claimed
         | Reply::Rejected(_)
         | Reply::Job(_)
         | Reply::Refused(_)

@@ -226,11 +226,8 @@ impl World {
             }
             if let Some(job) = self.model.jobs.get_mut(seq) {
                 job.purged = true;
-                let key = job.request.request_id.clone();
-                if self.model.keys.get(&key) == Some(seq) {
-                    self.model.keys.remove(&key);
-                }
             }
+            self.model.keys.retain(|_, holder| holder != seq);
         }
         // Where the clock has jumped, a job may seem younger than it is.
         if due.len() < MOST && !self.has_jumped {

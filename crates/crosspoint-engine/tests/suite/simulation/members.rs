@@ -154,6 +154,8 @@ impl World {
             Reply::Crowded
             | Reply::Accepted(_)
             | Reply::Known(_)
+            | Reply::MayBeOf(_)
+            | Reply::Claimed
             | Reply::Rejected(_)
             | Reply::Job(_)
             | Reply::Refused(_)

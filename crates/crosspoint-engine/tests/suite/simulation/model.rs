@@ -36,7 +36,10 @@ pub(crate) struct Model {
     pub(crate) drained: Vec<bool>,
     /// The jobs that have not ended.
     pub(crate) live: Vec<Seq>,
+    /// Which job has which name: keys are numbers, and ids are not.
     pub(crate) keys: BTreeMap<Box<str>, Seq>,
+    /// How many of its names each job has got by repeats.
+    pub(crate) further: BTreeMap<Seq, usize>,
     pub(crate) room: Room,
     pub(crate) grants: BTreeMap<Arc<str>, Granted>,
     /// In a life that only visits: the first job that this process drives, and the earlier jobs that were taken up.
@@ -72,6 +75,7 @@ impl Model {
             drained: vec![false; agents],
             live: Vec::new(),
             keys: BTreeMap::new(),
+            further: BTreeMap::new(),
             grants: BTreeMap::new(),
             room,
             held: None,

@@ -209,7 +209,9 @@ impl World {
                 self.model.jobs.get_mut(&job.seq()).into_iter().for_each(|known| known.acknowledged = true);
                 Ok(())
             }
-            (Command::Submit(submission), Reply::Known(seq)) => self.submit_known(submission, seq),
+            (Command::Submit(submission), Reply::Known(seq)) => self.submit_known(submission, seq, false),
+            (Command::Submit(submission), Reply::MayBeOf(seq)) => self.submit_known(submission, seq, true),
+            (Command::Submit(submission), Reply::Claimed) => self.told_of_names(submission),
             (Command::Job(id, event), Reply::NotLive) => self.came_late(id.seq(), event),
             (_, _) => Ok(()),
         }

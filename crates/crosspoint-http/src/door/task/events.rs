@@ -42,11 +42,11 @@ impl Stretch {
 
 pub(crate) fn stream<B: Backend>(
     doors: Doors<B>,
-    task: B::Job,
+    (task, beside): (B::Job, Beside),
     Stretch { after, only_past }: Stretch,
     place: StreamPlace,
 ) -> Response {
-    let following = Following { doors, task, after, only_past, shown: None, room: None };
+    let following = Following { doors, task, beside, after, only_past, shown: None, room: None };
     let events = stream::unfold(following, |mut following| async move {
         let bytes = following.next().await?;
         Some((bytes, following))
@@ -57,6 +57,8 @@ pub(crate) fn stream<B: Backend>(
 struct Following<B: Backend> {
     doors: Doors<B>,
     task: B::Job,
+    /// The id that the caller asked by.
+    beside: Beside,
     /// The number of the last event of the job that the caller knows of.
     after: u32,
     only_past: bool,
@@ -113,7 +115,7 @@ impl<B: Backend> Following<B> {
                 // A task that cannot be read now is there again for a caller that reconnects.
                 let whole = self.doors.whole(now).await.ok()?;
                 self.room = whole.room;
-                return Some(written(&B::Job::snapshot(&whole.now)));
+                return Some(written(&B::Job::snapshot(&whole.now), &self.beside));
             }
             if self.only_past || job.ended().is_some() {
                 return None;
@@ -130,8 +132,8 @@ impl<B: Backend> Following<B> {
     }
 }
 
-fn written(job: &Snapshot<'_>) -> Bytes {
-    let answer = long::look(job.outcome_bytes(), || answer::answer(job, CONTRACT, &Beside::default()));
+fn written(job: &Snapshot<'_>, beside: &Beside) -> Bytes {
+    let answer = long::look(job.outcome_bytes(), || answer::answer(job, CONTRACT, beside));
     let status = if answer.is_readable { status_word(job.state.contract_state()) } else { Status::Failed.word() };
     let mut out = Vec::with_capacity(answer.text.len() + 64);
     // Names of events are ours and contain no line breaks.

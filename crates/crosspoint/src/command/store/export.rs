@@ -170,7 +170,8 @@ impl<'e> Export<'e> {
         let Some(job) = self.readers.job_at(seq)? else { return Ok(()) };
         let id = job.id();
         let is_owed = job.request.notify.is_some() && self.readers.owed_to(seq)?.is_some();
-        self.line(line::job(&job, is_owed)?)?;
+        let further = self.readers.further_names(seq)?;
+        self.line(line::job(&job, &further, is_owed)?)?;
         let document = self.readers.document(seq)?;
         if let Some(document) = &document {
             self.line(Line::document(id, document).bytes()?)?;

@@ -14,6 +14,7 @@ use crosspoint_engine::core::{Member, Standing};
 use crosspoint_engine::event::{Entry, What};
 use crosspoint_engine::id::{JobId, Seq};
 use crosspoint_engine::job::{Job, State};
+use crosspoint_engine::keys::Name;
 use crosspoint_engine::policy::{Recovery, Repeats};
 use crosspoint_engine::store::{AuditRow, Found};
 use serde::Serialize;
@@ -135,6 +136,9 @@ struct Record<'j> {
     caller: &'j str,
     /// The request key: `null`, `{"request_id": ...}` or `{"key": ...}`.
     request_key: Option<KeyShown<'j>>,
+    /// The keys and ids that repeats of the request came with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    further_names: Vec<NameShown<'j>>,
     pinned: Option<&'j str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     addressed: Option<&'j str>,
@@ -168,6 +172,15 @@ struct Record<'j> {
 enum KeyShown<'j> {
     RequestId(&'j str),
     Key(&'j str),
+}
+
+/// A key, or the caller's id at a door.
+#[derive(Serialize)]
+struct NameShown<'j> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    door: Option<&'static str>,
+    #[serde(flatten)]
+    name: KeyShown<'j>,
 }
 
 #[derive(Serialize)]
@@ -278,13 +291,13 @@ impl<'b> Bytes<'b> {
 }
 
 /// Returns the job as the API shows it, with its whole outcome, and its record.
-pub(super) fn job(job: &Job, is_owed: bool) -> serde_json::Result<Vec<u8>> {
+pub(super) fn job(job: &Job, further: &[Name], is_owed: bool) -> serde_json::Result<Vec<u8>> {
     let shown = view::job(job, &Beside::default());
-    let record = serde_json::to_vec(&record(job, is_owed))?;
+    let record = serde_json::to_vec(&record(job, further, is_owed))?;
     Ok(on_one_line([&br#"{"kind":"job","job":"#[..], &shown, br#","record":"#, &record, b"}"].concat()))
 }
 
-fn record(job: &Job, is_owed: bool) -> Record<'_> {
+fn record<'j>(job: &'j Job, further: &'j [Name], is_owed: bool) -> Record<'j> {
     let request = &job.request;
     let retry = match &job.state {
         State::Retrying { until, after } => Some(RetryShown { until: *until, after: after.name() }),
@@ -298,6 +311,7 @@ fn record(job: &Job, is_owed: bool) -> Record<'_> {
             Key::RequestId => Some(KeyShown::RequestId(&request.request_id)),
             Key::Other(key) => Some(KeyShown::Key(key)),
         },
+        further_names: further.iter().map(name).collect(),
         pinned: request.pinned.as_deref(),
         addressed: request.addressed.as_deref(),
         echo: request.echo.as_deref(),
@@ -317,6 +331,13 @@ fn record(job: &Job, is_owed: bool) -> Record<'_> {
         questions_asked: job.running().map(|running| running.asked),
         retry,
         answers: job.answers.iter().map(|answered| [answered.question.json(), &answered.answer]).collect(),
+    }
+}
+
+fn name(name: &Name) -> NameShown<'_> {
+    match name.door {
+        None => NameShown { door: None, name: KeyShown::Key(&name.text) },
+        Some(door) => NameShown { door: Some(door.name()), name: KeyShown::RequestId(&name.text) },
     }
 }
 

@@ -88,6 +88,7 @@ impl Stored {
             },
             nameless: false,
             others: Vec::new(),
+            repeats: None,
             document: Block(document.into()),
             step: None,
         };

@@ -304,6 +304,42 @@ fn an_idempotency_key_is_the_key_and_the_task_is_still_known_by_its_id() {
     assert_eq!(server.get(&format!("/tasks/{again}?wait=60")).json()["status"], "completed");
 }
 
+/// ALL-1: a proxy drops the header of a repeat, and the work is not done again.
+#[test]
+fn an_id_that_came_with_a_known_key_is_the_tasks_from_then_on() {
+    let mut server = Server::start();
+    let post = |server: &Server, key: Option<&str>, id: &str, n: u32| {
+        let headers: Vec<(&str, &str)> = key.into_iter().map(|key| ("idempotency-key", key)).collect();
+        server.task("POST", "/tasks?wait=60", &headers, &request(id, "echo", &json!({"n": n})))
+    };
+    post(&server, Some("Z"), "U1", 1);
+    let run = r#"{"request_id":"r","task_type":"echo","inputs":{"n":1}}"#;
+    assert_eq!(server.request("POST", "/agents/run/sync", &[("idempotency-key", "K")], run.as_bytes()).status, 200);
+    for (key, id) in [("Z", "U2"), ("K", "U10")] {
+        assert_eq!((post(&server, Some(key), id, 1).status, server.poll(id).document["id"].clone()), (200, json!(id)));
+    }
+    let check = |server: &Server| {
+        for id in ["U1", "U2", "U10"] {
+            let shown = server.poll(id);
+            assert_eq!((&shown.document["id"], shown.word()), (&json!(id), "completed"));
+            let events = server.get(&format!("/tasks/{id}/events"));
+            assert!((events.status, events.text().contains(&format!(r#""id":"{id}""#))) == (200, true), "{events:?}");
+            let cancelled = server.task("POST", &format!("/tasks/{id}/cancel"), &[], "{}");
+            assert_eq!((cancelled.status, &cancelled.document["id"]), (409, &json!(id)), "it has ended");
+            assert_eq!(post(server, None, id, 1).document, shown.document, "it is no new work");
+            assert_eq!(post(server, None, id, 2).status, 409, "with another payload");
+        }
+        assert_eq!(server.get("/api/v1/jobs").json()["jobs"].as_array().map(Vec::len), Some(2));
+        let two = post(server, Some("K"), "U2", 1);
+        let message = "this Idempotency-Key is that of one task, and this id that of another";
+        assert_eq!((two.status, &two.document["error"]["message"]), (409, &json!(message)));
+    };
+    check(&server);
+    server.kill();
+    server.restart();
+    check(&server);
+}
+
 #[test]
 fn what_was_accepted_is_polled_on_after_the_server_was_killed() {
     let mut server = Server::start();
