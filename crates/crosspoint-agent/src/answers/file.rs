@@ -49,6 +49,8 @@ pub(super) struct Index {
     places: BTreeMap<Box<str>, Place>,
     /// The lines of work that is under way.
     open: BTreeSet<Place>,
+    /// Further names of requests that are about to be written, and a name that the line of the request has.
+    also: BTreeMap<Box<str>, Box<str>>,
 }
 
 /// What a line says of its request.
@@ -65,12 +67,33 @@ pub(super) enum Noted {
 impl Index {
     /// Returns where the line of this name is.
     pub(super) fn place(&self, name: &str) -> Option<Place> {
-        self.places.get(name).copied()
+        self.places.get(self.held(name)).copied()
+    }
+
+    /// Returns the name that the line of this name has.
+    pub(super) fn held<'n>(&'n self, name: &'n str) -> &'n str {
+        self.also.get(name).map_or(name, |held| held)
+    }
+
+    /// Takes further names of a request before they are written.
+    pub(super) fn reserve(&mut self, name: Box<str>, held: &str) {
+        self.also.insert(name, held.into());
+    }
+
+    /// Gives names free that could not be written.
+    pub(super) fn unreserve(&mut self, name: &str) {
+        self.also.remove(name);
+    }
+
+    /// Whether this is the line of work under way.
+    pub(super) fn is_open(&self, place: Place) -> bool {
+        self.open.contains(&place)
     }
 
     /// Notes what a line says, in the place of what was said before.
     pub(super) fn note(&mut self, names: &[Box<str>], place: Place, noted: Noted) {
         for name in names {
+            self.also.remove(name);
             let before = match noted {
                 Noted::Undone => self.places.remove(name),
                 Noted::Open | Noted::Ended => self.places.insert(name.clone(), place),
@@ -234,7 +257,8 @@ impl AnswerFile {
             let mut index = index.lock().unwrap_or_else(PoisonError::into_inner);
             let mut open = self.lock();
             fs::rename(&path, &self.path)?;
-            (*index, *open) = (shorter.index, Open::new(file, shorter.bytes, shorter.carried_bytes));
+            let also = std::mem::take(&mut index.also);
+            (*index, *open) = (Index { also, ..shorter.index }, Open::new(file, shorter.bytes, shorter.carried_bytes));
         }
         sync_directory(&self.path)
     }
