@@ -5,6 +5,7 @@
 //! bounded by age and size: when it has become too long, the younger half is kept, and what is noted of work under way.
 
 mod file;
+mod further;
 mod line;
 mod seal;
 mod writer;
@@ -23,6 +24,7 @@ use uuid::Uuid;
 
 pub(crate) use self::file::Place;
 use self::file::{AnswerFile, Index, Noted, Owed};
+use self::further::Also;
 pub(crate) use self::line::Kept;
 use self::line::Line;
 use self::writer::{Write, Writer};
@@ -121,6 +123,24 @@ impl Answers {
         self.index.lock().unwrap_or_else(PoisonError::into_inner).reopen(&name.text());
     }
 
+    /// Takes further names of a request, which are then to be claimed. `held` is a name that its lines have.
+    pub(crate) fn reserve(&self, held: &Name, names: &[Name]) {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        names.iter().for_each(|name| index.reserve(name.text().into(), &held.text()));
+    }
+
+    /// Writes further names of a request that were reserved. Returns whether they are on disk, as far as anything of
+    /// the request is; otherwise they are free again.
+    pub(crate) async fn claim(&self, held: &Name, names: &[Name]) -> bool {
+        let texts: Vec<Box<str>> = names.iter().map(|name| name.text().into()).collect();
+        let is_written = self.writer.also(Also { held: held.text().into(), names: texts.clone() }).await;
+        if !is_written {
+            let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+            texts.iter().for_each(|name| index.unreserve(name));
+        }
+        is_written
+    }
+
     /// Notes that an outcome was told, if it is in the store. Nothing waits for that: an outcome that is told twice
     /// does no harm.
     pub(crate) fn told(&self, id: Uuid) {
@@ -159,11 +179,15 @@ impl Answers {
 
     fn read_now(&self, name: &Name) -> Option<Kept> {
         let mut place = self.place(name)?;
+        // A name that is about to be written is not in the line yet.
+        let is_held = |held: &str| {
+            held == name.text() || held == self.index.lock().unwrap_or_else(PoisonError::into_inner).held(&name.text())
+        };
         loop {
             let read = self.file.read(place);
             let line = read.as_deref().ok().and_then(Line::read);
             // The file may have been shortened since its place was looked up: then another line is there.
-            if let Some(line) = line.filter(|line| line.names().any(|held| held == name.text())) {
+            if let Some(line) = line.filter(|line| line.names().any(is_held)) {
                 return Some(line.into_kept());
             }
             let moved = self.place(name).filter(|now| *now != place);
