@@ -158,12 +158,18 @@ impl Answers {
 
     /// Forgets that work was begun: it was not done, and may be begun again.
     pub(crate) async fn undo(&self, asked: &Asked) {
-        if asked.names.iter().any(|name| self.place(name).is_some())
+        let is_noted = || asked.names.iter().any(|name| self.place(name).is_some());
+        if (is_noted() || self.is_awaited(&Name::of_job(asked.id)))
             && let Some(names) = names(asked)
         {
             let line = Line::undone(asked, &names);
             self.writer.put(Write { names, line, noted: Noted::Undone }).await;
         }
+    }
+
+    /// Whether further names of a request wait for its line.
+    fn is_awaited(&self, held: &Name) -> bool {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner).is_awaited(&held.text())
     }
 
     /// Returns where the answer to a request is.

@@ -85,6 +85,11 @@ impl Index {
         self.also.remove(name);
     }
 
+    /// Whether further names of a request wait for its line.
+    pub(super) fn is_awaited(&self, held: &str) -> bool {
+        self.also.values().any(|of| **of == *held)
+    }
+
     /// Whether this is the line of work under way.
     pub(super) fn is_open(&self, place: Place) -> bool {
         self.open.contains(&place)

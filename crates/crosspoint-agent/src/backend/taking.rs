@@ -1,7 +1,8 @@
 //! Which job a request is: one that has one of its names, or a new one.
 //!
 //! A request may have two names, its `Idempotency-Key` and the id of its task. A repeat that is found by one of them
-//! makes the other one a name of the same job, in memory at once, and in the store before the repeat is answered (ALL-1).
+//! makes the other one a name of the same job, in memory at once, and in the store before the repeat is answered
+//! (ALL-1).
 
 use std::sync::Arc;
 

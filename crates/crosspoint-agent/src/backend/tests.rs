@@ -251,6 +251,31 @@ async fn names_that_come_while_the_work_is_under_way_are_noted_before_and_at_its
     }
 }
 
+/// Otherwise names of work that fails would be remembered for ever.
+#[tokio::test]
+async fn names_of_work_that_is_to_be_done_again_wait_for_nothing() {
+    let (go, path) = (Arc::new(Notify::new()), scratch());
+    let waits = go.clone();
+    let fails = move |_: Value, _: Context| {
+        let waits = waits.clone();
+        async move {
+            waits.notified().await;
+            Err::<Value, _>(Failure::new("it is busy").retryable())
+        }
+    };
+    let answers = Answers::open(&path, Keep::default()).expect("it opens");
+    let backend = backend(vec![("fail", fails.boxed(), false)], Some(answers));
+    assert!(is_new(&backend, keyed("fail", "Z", "U1")).await);
+    assert!(!is_new(&backend, keyed("fail", "Z", "U2")).await);
+    go.notify_one();
+    backend.idle().await;
+    let noted = std::fs::read_to_string(&path).expect("it is there");
+    assert!(noted.contains("U2") && noted.contains(r#""undone":true"#), "{noted}");
+    assert!(is_new(&backend, keyed("fail", "Y", "U2")).await);
+    go.notify_one();
+    backend.idle().await;
+}
+
 #[tokio::test]
 async fn a_repeat_whose_name_cannot_be_kept_is_refused_and_the_name_is_free() {
     let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch());
