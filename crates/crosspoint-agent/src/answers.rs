@@ -7,6 +7,7 @@
 
 mod file;
 mod found;
+mod further;
 mod index;
 mod line;
 mod seal;
@@ -27,6 +28,7 @@ use uuid::Uuid;
 
 use self::file::AnswerFile;
 use self::found::Owed;
+use self::further::Also;
 pub(crate) use self::index::Place;
 use self::index::{Index, Noted};
 pub(crate) use self::line::Kept;
@@ -127,6 +129,24 @@ impl Answers {
         self.index.lock().unwrap_or_else(PoisonError::into_inner).reopen(&name.text());
     }
 
+    /// Takes further names of a request, which are then to be claimed. `held` is a name that its lines have.
+    pub(crate) fn reserve(&self, held: &Name, names: &[Name]) {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        names.iter().for_each(|name| index.reserve(name.text().into(), &held.text()));
+    }
+
+    /// Writes further names of a request that were reserved. Returns whether they are on disk, as far as anything of
+    /// the request is; otherwise they are free again.
+    pub(crate) async fn claim(&self, held: &Name, names: &[Name]) -> bool {
+        let texts: Vec<Box<str>> = names.iter().map(|name| name.text().into()).collect();
+        let is_written = self.writer.also(Also { held: held.text().into(), names: texts.clone() }).await;
+        if !is_written {
+            let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+            texts.iter().for_each(|name| index.unreserve(name));
+        }
+        is_written
+    }
+
     /// Notes that an outcome was told, if it is in the store. Nothing waits for that: an outcome that is told twice
     /// does no harm.
     pub(crate) fn told(&self, id: Uuid) {
@@ -144,7 +164,8 @@ impl Answers {
 
     /// Forgets that work was begun: it was not done, and may be begun again.
     pub(crate) async fn undo(&self, asked: &Asked) {
-        if asked.names.iter().any(|name| self.place(name).is_some())
+        let is_noted = || asked.names.iter().any(|name| self.place(name).is_some());
+        if (is_noted() || self.is_awaited(&Name::of_job(asked.id)))
             && let Some(names) = names(asked)
         {
             let line = Line::undone(asked, &names);
@@ -152,7 +173,12 @@ impl Answers {
         }
     }
 
-    /// Returns where the answer to a request is, or a line about it that cannot be read any more.
+    /// Whether further names of a request wait for its line.
+    fn is_awaited(&self, held: &Name) -> bool {
+        self.index.lock().unwrap_or_else(PoisonError::into_inner).is_awaited(&held.text())
+    }
+
+    /// Returns where the answer to a request is.
     pub(crate) fn place(&self, name: &Name) -> Option<Place> {
         self.index.lock().unwrap_or_else(PoisonError::into_inner).place(&name.text())
     }
@@ -171,11 +197,15 @@ impl Answers {
 
     fn read_now(&self, name: &Name) -> Option<Kept> {
         let mut place = self.place(name)?;
+        // A name that is about to be written is not in the line yet.
+        let is_held = |held: &str| {
+            held == name.text() || held == self.index.lock().unwrap_or_else(PoisonError::into_inner).held(&name.text())
+        };
         loop {
             let read = self.file.read(place);
             let line = read.as_deref().ok().and_then(Line::read);
             // The file may have been shortened since its place was looked up: then another line is there.
-            if let Some(line) = line.filter(|line| line.names().any(|held| held == name.text())) {
+            if let Some(line) = line.filter(|line| line.names().any(is_held)) {
                 return Some(line.into_kept());
             }
             let moved = self.place(name).filter(|now| *now != place);

@@ -5,6 +5,7 @@
 
 mod jobs;
 mod name;
+mod taking;
 mod working;
 
 #[cfg(test)]
@@ -27,14 +28,18 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use self::jobs::Jobs;
+use self::jobs::{FURTHER_NAMES_MAX, Jobs};
 pub(crate) use self::name::Name;
-use crate::answers::{Answers, Kept, Place};
+use self::taking::{Interrupted, Taken};
+use crate::answers::{Answers, Kept};
 use crate::handler::Boxed;
 use crate::places::Places;
-use crate::questions::{Answered, NotTaken, Questions};
+use crate::questions::NotTaken;
 use crate::record::{Asked, Job, Phase, Record};
 use crate::{Context, doing};
+
+/// Most names that a request has: its key and its id.
+const OWN_NAMES_MAX: usize = 2;
 
 /// An agent's jobs; cloning shares them.
 #[derive(Clone)]
@@ -150,55 +155,6 @@ impl OwnJobs {
         }
     }
 
-    /// Returns the job of a request that was seen before, or takes a place for a new one.
-    /// Work of `interrupted` is begun again: what the store has at its place is no answer.
-    fn take(&self, asked: &Arc<Asked>, interrupted: Option<&Interrupted>) -> Result<Taken, Unaccepted<Job>> {
-        let mut jobs = self.jobs();
-        let is_repeated = self.0.works.get(&asked.work).is_some_and(|work| !work.at_most_once);
-        let is_answer = |known: &Known<'_>| match known {
-            Known::Job(_) => true,
-            Known::Stored(_, place) => interrupted.is_none_or(|interrupted| interrupted.place != *place),
-        };
-        let mut known = asked.names.iter().filter_map(|name| self.known(&jobs, name, is_repeated)).filter(is_answer);
-        if let Some(first) = known.next() {
-            // All its names must be those of one job (ALL-1).
-            let is_one = known.all(|other| other.is(&first));
-            drop(known);
-            drop(jobs);
-            return match first {
-                Known::Job(job) if is_one && job.now().asked.likeness() == asked.likeness() => Ok(Taken::Known(job)),
-                Known::Job(job) => Err(Unaccepted::Conflict(job)),
-                Known::Stored(name, place) => Ok(Taken::Stored(name.clone(), place, is_one)),
-            };
-        }
-        drop(known);
-        if let Some(refusal) = jobs.full(asked) {
-            return Err(Unaccepted::Refused(refusal));
-        }
-        let questions = interrupted.map(|interrupted| Questions::after(interrupted.answered.clone()));
-        // Work that is not begun again needs no answers again.
-        let answers = self.0.answers.clone().filter(|_| is_repeated);
-        if let (Some(answers), Some(_)) = (&answers, &questions) {
-            asked.names.iter().for_each(|name| answers.reopen(name));
-        }
-        let record = self.record(asked.clone(), Phase::Queued);
-        let job = Job::asking(record, questions.unwrap_or_default(), answers);
-        jobs.add(asked, &job);
-        Ok(Taken::New(job))
-    }
-
-    /// Returns what has this name. An answer is stored before its job leaves the memory, so it is in one of the two.
-    fn known<'n>(&self, jobs: &Jobs, name: &'n Name, is_repeated: bool) -> Option<Known<'n>> {
-        // A job that may be done again is there only for those who ask how it ended.
-        let in_memory = jobs.named.get(name).filter(|job| !job.is_done_again()).cloned();
-        let stored = || {
-            let answers = self.0.answers.as_ref()?;
-            let place = if is_repeated { answers.untorn_place(name) } else { answers.place(name) };
-            Some(Known::Stored(name, place?))
-        };
-        in_memory.map(Known::Job).or_else(stored)
-    }
-
     /// Returns what the store has of a job.
     async fn read(&self, name: &Name) -> Result<Kept, Refusal> {
         let kept = match &self.0.answers {
@@ -237,37 +193,6 @@ impl OwnJobs {
     }
 }
 
-/// What a name is that of.
-enum Known<'n> {
-    Job(Job),
-    /// Only the store has the answer, here.
-    Stored(&'n Name, Place),
-}
-
-impl Known<'_> {
-    /// Whether both are the same job.
-    fn is(&self, other: &Known<'_>) -> bool {
-        match (self, other) {
-            (Known::Job(job), Known::Job(other)) => job.is(other),
-            (Known::Stored(_, place), Known::Stored(_, other)) => place == other,
-            (Known::Job(_), Known::Stored(..)) | (Known::Stored(..), Known::Job(_)) => false,
-        }
-    }
-}
-
-enum Taken {
-    Known(Job),
-    /// Only the store has the answer, under this name. Says whether all names of the request are those of one job.
-    Stored(Name, Place, bool),
-    New(Job),
-}
-
-/// Work that was interrupted after people had answered its questions, and is begun again.
-struct Interrupted {
-    place: Place,
-    answered: Vec<Answered>,
-}
-
 impl Backend for OwnJobs {
     type Job = Job;
     type Room = ();
@@ -284,17 +209,40 @@ impl Backend for OwnJobs {
             return Err(Unaccepted::WrongType);
         }
         let priority = new.priority;
-        let asked = Arc::new(Asked::new(new, Instant::now().into_std()));
+        let mut asked = Arc::new(Asked::new(new, Instant::now().into_std()));
         let mut interrupted = None;
         let job = loop {
             match self.take(&asked, interrupted.as_ref())? {
-                Taken::Known(job) => return Ok(Submitted::Repeat(job)),
-                Taken::Stored(name, place, is_one) => {
+                Taken::Known(job, free) => {
+                    let claimed = self.claim(&Name::of_job(job.now().asked.id), &free).await;
+                    return match claimed {
+                        Ok(()) => Ok(Submitted::Repeat(job)),
+                        Err(why) => {
+                            self.jobs().unclaim(&job, &free);
+                            Err(why)
+                        }
+                    };
+                }
+                Taken::Stored(name, place, is_one, free) => {
                     let mut kept = self.read(&name).await.map_err(Unaccepted::Refused)?;
-                    let is_same = is_one && kept.likeness == *asked.likeness();
+                    let is_same = kept.likeness == *asked.likeness();
+                    if is_same && !is_one {
+                        return Err(Unaccepted::TwoJobs);
+                    }
                     if is_same && let Some(answered) = kept.answered.take() {
                         interrupted = Some(Interrupted { place, answered });
+                        asked = Arc::new(asked.also_named(&kept.names));
                         continue;
+                    }
+                    if is_same && !free.is_empty() {
+                        if kept.names.len() + free.len() > FURTHER_NAMES_MAX + OWN_NAMES_MAX {
+                            return Err(Unaccepted::TooManyNames);
+                        }
+                        // One of them may have become the name of another job meanwhile.
+                        if !self.reserve_stored(&name, &free) {
+                            continue;
+                        }
+                        self.claim(&name, &free).await?;
                     }
                     let before = kept.asked_again(&asked);
                     let job = self.remembered(kept, before);

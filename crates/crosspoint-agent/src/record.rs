@@ -301,6 +301,12 @@ impl Asked {
         self.likeness.get_or_init(|| Likeness::of(&self.work, self.input.bytes()))
     }
 
+    /// Returns the same request with further names.
+    pub(crate) fn also_named(&self, names: &[Name]) -> Asked {
+        let more = names.iter().filter(|name| !self.names.contains(name));
+        Asked { names: self.names.iter().chain(more).cloned().collect(), ..self.clone() }
+    }
+
     /// Whether the caller has a way to answer a question: its contract has a home for one.
     pub(crate) fn can_be_answered(&self) -> bool {
         match self.door {

@@ -143,7 +143,8 @@ impl AnswerFile {
             // The file of another agent may be there by now.
             self.is_in_place(&open.file)?;
             fs::rename(self.beside(), &self.path)?;
-            (*index, *open) = (shorter.index, Open::new(file, shorter.bytes, shorter.carried_bytes));
+            index.replace(shorter.index);
+            *open = Open::new(file, shorter.bytes, shorter.carried_bytes);
         }
         sync_directory(&self.path)
     }

@@ -17,6 +17,8 @@ pub(super) struct Index {
     open: BTreeSet<Place>,
     /// The lines that a crash tore while they were written.
     torn: BTreeSet<Place>,
+    /// Further names of requests that are about to be written, and a name that the line of the request has.
+    also: BTreeMap<Box<str>, Box<str>>,
 }
 
 /// What a line says of its request.
@@ -35,7 +37,33 @@ pub(super) enum Noted {
 impl Index {
     /// Returns where the line of this name is.
     pub(super) fn place(&self, name: &str) -> Option<Place> {
-        self.places.get(name).copied()
+        self.places.get(self.held(name)).copied()
+    }
+
+    /// Returns the name that the line of this name has.
+    pub(super) fn held<'n>(&'n self, name: &'n str) -> &'n str {
+        self.also.get(name).map_or(name, |held| held)
+    }
+
+    /// Takes further names of a request before they are written.
+    pub(super) fn reserve(&mut self, name: Box<str>, held: &str) {
+        self.also.insert(name, held.into());
+    }
+
+    /// Gives names free that could not be written.
+    pub(super) fn unreserve(&mut self, name: &str) {
+        self.also.remove(name);
+    }
+
+    /// Whether further names of a request wait for its line.
+    pub(super) fn is_awaited(&self, held: &str) -> bool {
+        self.also.values().any(|of| **of == *held)
+    }
+
+    /// Takes the places of another file, to which the same is about to be written.
+    pub(super) fn replace(&mut self, places: Index) {
+        let also = std::mem::take(&mut self.also);
+        *self = Index { also, ..places };
     }
 
     /// Whether the line at this place was torn while it was written.
@@ -51,6 +79,7 @@ impl Index {
     /// Notes what a line says, in the place of what was said before.
     pub(super) fn note(&mut self, names: Vec<Box<str>>, place: Place, noted: Noted) {
         for name in names {
+            self.also.remove(&name);
             let before = match noted {
                 Noted::Undone => self.places.remove(&name),
                 Noted::Open | Noted::Ended => self.places.insert(name, place),

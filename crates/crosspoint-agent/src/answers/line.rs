@@ -15,6 +15,7 @@ use serde_json::value::RawValue;
 use uuid::Uuid;
 
 use super::seal::Sealed;
+use crate::backend::Name;
 use crate::questions::Answered;
 use crate::record::{Asked, Record};
 use crate::same::Likeness;
@@ -104,6 +105,8 @@ pub(crate) struct Kept {
     pub(crate) outcome: Outcome,
     /// What people have answered, of work that was interrupted and is begun again.
     pub(crate) answered: Option<Vec<Answered>>,
+    /// The names that its caller knows it by.
+    pub(crate) names: Vec<Name>,
     request_id: Box<str>,
     job: Option<About>,
 }
@@ -201,6 +204,7 @@ impl<'l> Line<'l> {
             answered: answered.map(|said| said.iter().map(Said::answered).collect()),
             likeness: Likeness::read(&self.likeness),
             at: Time(self.at),
+            names: self.names().filter_map(Name::read).collect(),
             outcome: outcome.unwrap_or_else(interrupted),
             request_id: self.request_id.into(),
             job: self.job,

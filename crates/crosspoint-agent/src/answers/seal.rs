@@ -27,6 +27,11 @@ impl Sealed {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
+
+    /// Returns the line without what stands around it in the file.
+    pub(super) fn line(&self) -> &[u8] {
+        &self.0[SEAL_BYTES + " ".len()..self.0.len() - "\n".len()]
+    }
 }
 
 /// Returns what a line of the file holds, if it is whole.

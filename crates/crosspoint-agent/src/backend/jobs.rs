@@ -19,10 +19,19 @@ const LIVE_BYTES_MAX: usize = 256 << 20;
 const ENDED_MAX: usize = 1_000;
 const ENDED_BYTES_MAX: usize = 64 << 20;
 
+/// Most names that one job gets from repeats of its request, of at most 512 bytes each. A caller that gives each repeat
+/// a new name would fill memory and disk without any work being done.
+pub(super) const FURTHER_NAMES_MAX: usize = 64;
+
+/// The job has [`FURTHER_NAMES_MAX`] further names already.
+pub(super) struct TooManyNames;
+
 #[derive(Default)]
 pub(super) struct Jobs {
     pub(super) named: BTreeMap<Name, Job>,
     pub(super) by_id: BTreeMap<Uuid, Job>,
+    /// Names that repeats of requests came with, by their jobs.
+    further: BTreeMap<Uuid, Vec<Name>>,
     /// Those that have ended, the oldest first.
     ended: VecDeque<Ended>,
     ended_bytes: usize,
@@ -90,14 +99,41 @@ impl Jobs {
         forgotten
     }
 
+    /// Makes names that a repeat of its request came with names of a job.
+    pub(super) fn claim(&mut self, job: &Job, names: &[Name]) -> Result<(), TooManyNames> {
+        if names.is_empty() {
+            return Ok(());
+        }
+        let further = self.further.entry(job.now().asked.id).or_default();
+        if further.len() + names.len() > FURTHER_NAMES_MAX {
+            return Err(TooManyNames);
+        }
+        further.extend_from_slice(names);
+        self.named.extend(names.iter().map(|name| (name.clone(), job.clone())));
+        Ok(())
+    }
+
+    /// Gives names free that could not be kept.
+    pub(super) fn unclaim(&mut self, job: &Job, names: &[Name]) {
+        if let Some(further) = self.further.get_mut(&job.now().asked.id) {
+            further.retain(|name| !names.contains(name));
+        }
+        names.iter().for_each(|name| self.unname(name, job));
+    }
+
     fn forget(&mut self, id: Uuid) -> Option<Job> {
         let job = self.by_id.remove(&id)?;
-        for name in &job.now().asked.names {
-            // The same request may have been done again under this name.
-            if self.named.get(name).is_some_and(|named| named.is(&job)) {
-                self.named.remove(name);
-            }
+        let further = self.further.remove(&id).unwrap_or_default();
+        for name in job.now().asked.names.iter().chain(&further) {
+            self.unname(name, &job);
         }
         Some(job)
+    }
+
+    fn unname(&mut self, name: &Name, job: &Job) {
+        // The same request may have been done again under this name.
+        if self.named.get(name).is_some_and(|named| named.is(job)) {
+            self.named.remove(name);
+        }
     }
 }

@@ -53,6 +53,17 @@ impl Name {
         Name::new("".into(), Some("told"), &id.to_string())
     }
 
+    /// Reads what [`Name::text`] wrote; `None` if it is the name of a job by its own id.
+    pub(crate) fn read(text: &str) -> Option<Name> {
+        let mut parts = text.splitn(3, '\n');
+        let (caller, door, key) = (parts.next()?, parts.next()?, parts.next()?);
+        let door = match door {
+            "" => None,
+            door => Some(Door::from_name(door)?.name()),
+        };
+        Some(Name::new(caller.into(), door, key))
+    }
+
     /// Returns the name as one text, for the store of answers.
     pub(crate) fn text(&self) -> String {
         format!("{}\n{}\n{}", self.caller, self.door.unwrap_or_default(), self.key)

@@ -200,6 +200,98 @@ async fn a_cancellation_is_done_whole_when_its_caller_leaves() {
     assert!(std::fs::read_to_string(path).expect("it is there").contains("cancelled"));
 }
 
+fn keyed(work: &str, key: &str, id: &str) -> NewJob {
+    NewJob { key: Key::Other(key.into()), ..request(work, id, &Bytes::from_static(b"{}")) }
+}
+
+/// What came of a request: whether it is a new job.
+async fn is_new(backend: &OwnJobs, new: NewJob) -> bool {
+    match backend.submit(&Caller::everyone(), new).await {
+        Ok(Submitted::New(_)) => true,
+        Ok(Submitted::Repeat(_)) => false,
+        Err(_) => panic!("it is taken"),
+    }
+}
+
+#[tokio::test]
+async fn names_that_come_while_the_work_is_under_way_are_noted_before_and_at_its_end() {
+    for at_most_once in [true, false] {
+        let (go, path) = (Arc::new(Notify::new()), scratch());
+        let answers = Answers::open(&path, Keep::default()).expect("it opens");
+        let first = backend(vec![("stay", staying(&go), at_most_once)], Some(answers));
+        assert!(is_new(&first, keyed("stay", "Z", "U1")).await);
+        let job = first.find(DOOR, &Caller::everyone(), "U1").await.ok().flatten().expect("it is there");
+        while at_most_once && !matches!(job.now().phase, Phase::Running) {
+            job.moved(&job.now(), std::time::Instant::now() + Duration::from_secs(60)).await;
+        }
+        assert!(!is_new(&first, keyed("stay", "Z", "U2")).await);
+        assert!(!is_new(&first, keyed("stay", "Y", "U2")).await);
+        if at_most_once {
+            // What a crash would leave says that the work was begun, under each of its names.
+            let crashed = scratch();
+            std::fs::copy(&path, &crashed).expect("it can be copied");
+            let answers = Answers::open(&crashed, Keep::default()).expect("it opens");
+            let again = backend(vec![("stay", staying(&go), true)], Some(answers));
+            for new in [request("stay", "U2", &Bytes::from_static(b"{}")), keyed("stay", "Y", "U1")] {
+                assert!(!is_new(&again, new).await);
+            }
+        }
+        go.notify_one();
+        ended(&job).await;
+        first.idle().await;
+        first.close().await;
+        let answers = Answers::open(&path, Keep::default()).expect("it opens");
+        let second = backend(vec![("stay", staying(&go), at_most_once)], Some(answers));
+        for id in ["U1", "U2"] {
+            assert!(matches!(second.find(DOOR, &Caller::everyone(), id).await, Ok(Some(_))), "{id}");
+            assert!(!is_new(&second, request("stay", id, &Bytes::from_static(b"{}"))).await, "{id}");
+        }
+        assert!(!is_new(&second, keyed("stay", "Y", "U3")).await);
+        assert!(matches!(second.find(DOOR, &Caller::everyone(), "U3").await, Ok(Some(_))));
+    }
+}
+
+/// Otherwise names of work that fails would be remembered for ever.
+#[tokio::test]
+async fn names_of_work_that_is_to_be_done_again_wait_for_nothing() {
+    let (go, path) = (Arc::new(Notify::new()), scratch());
+    let waits = go.clone();
+    let fails = move |_: Value, _: Context| {
+        let waits = waits.clone();
+        async move {
+            waits.notified().await;
+            Err::<Value, _>(Failure::new("it is busy").retryable())
+        }
+    };
+    let answers = Answers::open(&path, Keep::default()).expect("it opens");
+    let backend = backend(vec![("fail", fails.boxed(), false)], Some(answers));
+    assert!(is_new(&backend, keyed("fail", "Z", "U1")).await);
+    assert!(!is_new(&backend, keyed("fail", "Z", "U2")).await);
+    go.notify_one();
+    backend.idle().await;
+    let noted = std::fs::read_to_string(&path).expect("it is there");
+    assert!(noted.contains("U2") && noted.contains(r#""undone":true"#), "{noted}");
+    assert!(is_new(&backend, keyed("fail", "Y", "U2")).await);
+    go.notify_one();
+    backend.idle().await;
+}
+
+#[tokio::test]
+async fn a_repeat_whose_name_cannot_be_kept_is_refused_and_the_name_is_free() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch());
+    let answers = Answers::open(&path, Keep::default()).expect("it opens");
+    let backend = backend(vec![("count", counting(&calls), false)], Some(answers));
+    assert!(is_new(&backend, keyed("count", "Z", "U1")).await);
+    backend.idle().await;
+    backend.close().await;
+    for _ in 0..2 {
+        let refused = backend.submit(&Caller::everyone(), keyed("count", "Z", "U2")).await;
+        let Err(Unaccepted::Refused(refusal)) = refused else { panic!("it cannot be kept") };
+        assert_eq!(refusal.failure(), Why::Unavailable);
+        assert!(matches!(backend.find(DOOR, &Caller::everyone(), "U2").await, Ok(None)));
+    }
+}
+
 #[tokio::test]
 async fn live_jobs_are_weighed() {
     let go = Arc::new(Notify::new());

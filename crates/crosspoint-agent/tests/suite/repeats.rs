@@ -74,6 +74,57 @@ fn a_request_that_names_two_jobs_is_a_conflict() {
     check(&Served::start(agent()));
 }
 
+/// ALL-1: what a repeat came with is a name of its job, also in the store, and where a proxy drops the header.
+#[test]
+fn an_id_that_came_with_a_known_key_is_the_jobs_from_then_on() {
+    let (calls, path) = (Arc::new(AtomicU32::new(0)), scratch("repeats"));
+    let agent = || Agent::new("counter").on("count", counting(&calls)).answers(&path);
+    let served = Served::start(agent());
+    task(&served, TASKS[0], Some("key-0"));
+    task(&served, TASKS[1], Some("key-0"));
+    let is_known = |served: &Served, id: &str| {
+        assert_eq!(served.get(&format!("/tasks/{id}")).json()["id"], id);
+        assert_eq!(task(served, id, None).json()["result"]["call"], 0, "it is no new work");
+        let other = json!({"id": id, "type": "count", "payload": {"n": 1}}).to_string();
+        assert_eq!(served.ask("POST", "/tasks", &other, "").status, 409, "with another payload");
+    };
+    is_known(&served, TASKS[1]);
+    served.stop();
+    let served = Served::start(agent());
+    is_known(&served, TASKS[1]);
+    // Now only the store has the answer.
+    task(&served, TASKS[2], Some("key-0"));
+    task(&served, TASKS[2], Some("key-2"));
+    is_known(&served, TASKS[2]);
+    served.stop();
+    let served = Served::start(agent());
+    TASKS.iter().for_each(|id| is_known(&served, id));
+    let native = "idempotency-key: key-2\r\n";
+    let run = r#"{"request_id":"r","task_type":"count","inputs":{}}"#;
+    assert_eq!(served.ask("POST", "/agents/run/sync", run, native).json()["outputs"]["call"], 0);
+    assert_eq!(calls.load(Ordering::SeqCst), 1);
+}
+
+#[test]
+fn a_job_gets_so_many_names_and_no_more() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let path = scratch("repeats");
+    for agent in [Agent::new("counter").forgetful(), Agent::new("counter").answers(&path)] {
+        let served = Served::start(agent.on("count", counting(&calls)));
+        let id = |number: usize| format!("550e8400-e29b-41d4-a716-4466554{number:05}");
+        for number in 0..=64 {
+            assert_eq!(task(&served, &id(number), Some("key-0")).status, 200, "{number}");
+        }
+        let refused = task(&served, &id(65), Some("key-0"));
+        assert_eq!((refused.status, &refused.json()["error"]["code"]), (409, &json!("INVALID_FIELD_VALUE")));
+        assert_eq!(task(&served, &id(64), Some("key-0")).status, 200, "it has that one");
+        served.stop();
+    }
+    let served = Served::start(Agent::new("counter").on("count", counting(&calls)).answers(&path));
+    let id = "550e8400-e29b-41d4-a716-446655400065";
+    assert_eq!(task(&served, id, Some("key-0")).status, 409, "nor where only the store has it");
+}
+
 #[test]
 fn work_that_took_too_long_is_done_again_unless_it_is_done_at_most_once() {
     for at_most_once in [false, true] {

@@ -6,7 +6,8 @@
 //! a page of the file cannot be read, that is a finding, and the check goes on behind it.
 //!
 //! In reading order: `flaw` is what can be found, `jobs` checks the rows of jobs and what each job has once, `names`
-//! those that callers know jobs by beside the first, `events` follows the chains of events, and `strays` looks for rows of jobs that are not there.
+//! checks what else callers know jobs by, `events` follows the chains of events, and `strays` looks for rows of jobs
+//! that are not there.
 
 mod events;
 mod flaw;

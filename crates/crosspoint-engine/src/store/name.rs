@@ -15,7 +15,8 @@ pub(super) fn insert(transaction: &Transaction<'_>, seq: Seq, further: &FurtherN
     // The caller is told that the name is the job's, so the job must be there.
     let mut insert = transaction.prepare_cached(
         "INSERT INTO further_name(job, n, hash, door, name)
-         SELECT ?1, (SELECT count(*) FROM further_name WHERE job = ?1) + 1, ?2, ?3, ?4 WHERE EXISTS (SELECT 1 FROM job WHERE seq = ?1)",
+         SELECT ?1, (SELECT count(*) FROM further_name WHERE job = ?1) + 1, ?2, ?3, ?4
+         WHERE EXISTS (SELECT 1 FROM job WHERE seq = ?1)",
     )?;
     let FurtherName { hash, name } = further;
     let row = params![seq.0.cast_signed(), hash.0.cast_signed(), name.door.map(Door::name), &*name.text];

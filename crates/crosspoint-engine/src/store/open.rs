@@ -50,7 +50,8 @@ fn recognised(connection: Connection) -> Result<Connection, schema::Error> {
     }
     if version < schema::WITH_FURTHER_NAMES {
         connection.execute_batch(
-            "CREATE TEMP VIEW further_name AS SELECT NULL AS job, NULL AS n, NULL AS hash, NULL AS door, NULL AS name WHERE 0;",
+            "CREATE TEMP VIEW further_name AS
+                SELECT NULL AS job, NULL AS n, NULL AS hash, NULL AS door, NULL AS name WHERE 0;",
         )?;
     }
     let printed = if version < schema::WITH_PRINTED {

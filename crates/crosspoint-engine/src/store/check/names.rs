@@ -13,7 +13,8 @@ const PAGE_ROWS: i64 = 500;
 
 /// A page ends with the names of one job, so that the next one begins behind it.
 const SQL: &str = "SELECT f.job, f.hash, f.door, f.name, j.caller FROM further_name f LEFT JOIN job j ON j.seq = f.job
-    WHERE f.job > ?1 AND f.job <= coalesce((SELECT job FROM further_name WHERE job > ?1 ORDER BY job LIMIT 1 OFFSET ?2), ?3)
+    WHERE f.job > ?1
+        AND f.job <= coalesce((SELECT job FROM further_name WHERE job > ?1 ORDER BY job LIMIT 1 OFFSET ?2), ?3)
     ORDER BY f.job";
 
 impl Check<'_> {
