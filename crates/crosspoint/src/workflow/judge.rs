@@ -1,9 +1,8 @@
 //! Looks at results before they are stored: at outputs whose work has a schema (TASK-10), and at the files of stages.
 //!
-//! In a run one bad path fails the stage's job, and nothing is written (WF-4.10). So does an envelope that does not say
-//! where the run goes: an agent that wants a person asked must not be passed over. So both are looked at here, while the
-//! outcome of the stage can still be another one. The paths are
-//! looked at again when the files are written.
+//! In a run one bad path fails the stage's job, and nothing is written (WF-4.10). So does an envelope that does not
+//! say where the run goes: an agent that wants a person asked must not be passed over. So both are looked at here,
+//! while the outcome of the stage can still be another one. The paths are looked at again when the files are written.
 
 use std::future::Future;
 use std::pin::Pin;

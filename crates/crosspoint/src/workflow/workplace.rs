@@ -1,8 +1,8 @@
 //! Where a run works: the repository that was asked for, or its copy.
 //!
-//! The directory is opened when something is done in it, and must still be the one that the run began in. A handle that
-//! is kept would let a run write to a directory that was moved away while its agents read another one, and a server with
-//! many runs that wait for people would have no handles left.
+//! The directory is opened when something is done in it, and must still be the one that the run began in. A handle
+//! that is kept would let a run write to a directory that was moved away while its agents read another one, and a
+//! server with many runs that wait for people would have no handles left.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};

@@ -35,8 +35,8 @@ impl Watch {
         lock(&self.0.job).clone()
     }
 
-    /// Waits until the job has ended, until a time, or until [`crate::runtime::Engine::end_waits`]. Returns the job as it is
-    /// then.
+    /// Waits until the job has ended, until a time, or until [`crate::runtime::Engine::end_waits`]. Returns the job as
+    /// it is then.
     pub async fn ended(&self, until: Instant) -> Arc<Job> {
         self.wait_for(until, |job| job.outcome().is_some()).await
     }
