@@ -14,10 +14,10 @@ use super::world::World;
 /// Gives some requests a second name, which now and then is that of another request. No dice are thrown, so that the
 /// seeds tell the stories that they told before.
 pub(crate) fn second(request: Request, key: u64, count: u64) -> (Request, Option<Hash>) {
-    if key % 5 == 0 || key % 3 != 0 {
+    if key.is_multiple_of(5) || !key.is_multiple_of(3) {
         return (request, None);
     }
-    let id = if count % 4 == 0 { count % 30 } else { key + count % 3 };
+    let id = if count.is_multiple_of(4) { count % 30 } else { key + count % 3 };
     let request = Request { key: Key::Other(format!("id-{id}").into()), ..request };
     // There are few hashes, so that these names collide too.
     (request, Some(Hash(200 + id % 9)))
