@@ -2,8 +2,8 @@
 //!
 //! A file of lines, one for each answer, to which lines are only added. A line begins with a digest of itself, so the
 //! torn end of a crash is told from an answer, and nothing is cut off (`found`). All answers that wait are written
-//! together and synced once. The file is bounded by age and size: when it has become too long, the younger half is kept,
-//! and what is noted of work under way.
+//! together and synced once. The file is bounded by age and size: when it has become too long, the younger half is
+//! kept, and what is noted of work under way.
 
 mod file;
 mod found;

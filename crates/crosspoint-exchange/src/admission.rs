@@ -1,7 +1,7 @@
 //! Admission of work: one way for the doors of all contracts, over any transport.
 //!
 //! A document and what came beside it go in. A new job, an existing job, or a refusal comes out. Nothing here knows
-//! HTTP: [`refusal::document`] writes a refusal in the caller's contract, and the server
+//! HTTP: [`document`](super::refusal::document) writes a refusal in the caller's contract, and the server
 //! chooses its status.
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::answer::Beside;
 use super::backend::{Agent, Backend, Followed, Submitted, Unaccepted};
 use super::echo::Echo;
 use super::incoming::{self, Incoming};
-use super::refusal::{self, Refusal, types_for, works, works_like};
+use super::refusal::{Refusal, types_for, works, works_like};
 use super::trace::Trace;
 
 /// Longest name, request id or key, in bytes. All of them are compared, shown and logged whole.
@@ -284,53 +284,6 @@ fn unaccepted_by<B: Backend>(
         Some(agent) => refusal.with_repeat(Repeat::Never, format!("it takes {}", works(std::slice::from_ref(agent)))),
         None if is_unknown => refusal.nowhere(),
         None => refusal,
-    }
-}
-
-impl<J: Followed> Unaccepted<J> {
-    /// Returns the refusal in the words of the native API.
-    pub fn refusal(self, agents: &[Agent]) -> Refusal {
-        let refusal = match self {
-            Unaccepted::Conflict(job) => {
-                let id = J::snapshot(&job.now()).id;
-                let message = format!("this request key is that of job {id}, which has other work or another input");
-                let hint = "use a new request id or Idempotency-Key for other work";
-                return Refusal::conflict(message, hint).clause("ALL-1");
-            }
-            Unaccepted::TwoJobs => {
-                let message = "the Idempotency-Key of this request is that of one job, and its id that of another";
-                let hint = "send the id and the Idempotency-Key of one job, or new ones for other work";
-                return Refusal::conflict(message, hint).clause("ALL-1");
-            }
-            Unaccepted::TooManyNames => {
-                let message = "the job of this request has as many ids and keys as a job may have";
-                let hint = "ask for the job by an id that it has, or use a new id and Idempotency-Key for other work";
-                return Refusal::conflict(message, hint).clause("ALL-1");
-            }
-            Unaccepted::UnknownWork => {
-                Refusal::unsupported("no agent takes this work", format!("known works: {}", works(agents))).at("/work")
-            }
-            Unaccepted::UnknownAgent => {
-                let hint = format!("known agents: {}", refusal::agents(agents));
-                Refusal::unsupported("no agent has this name", hint).at("/agent")
-            }
-            Unaccepted::NotItsWork => {
-                let hint = "leave `agent` out, or GET /api/v1/agents for who takes what";
-                Refusal::unsupported("this agent does not take this work", hint).at("/agent")
-            }
-            Unaccepted::WrongType => {
-                let hint = "GET /api/v1/agents for who takes what";
-                Refusal::unsupported("no agent of the type that the request is addressed to takes this work", hint)
-            }
-            Unaccepted::Mismatch(report) => {
-                let mistake = |finding: Finding| {
-                    Refusal::invalid(finding.message, finding.hint).clause(finding.clause.id).at(finding.pointer)
-                };
-                return Refusal::all(report.findings.into_iter().map(mistake).collect());
-            }
-            Unaccepted::Refused(refusal) => return refusal,
-        };
-        refusal.clause("ALL-6")
     }
 }
 

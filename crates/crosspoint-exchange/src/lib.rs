@@ -23,6 +23,7 @@ pub mod refusal;
 pub mod reply;
 pub mod snapshot;
 pub mod trace;
+mod unaccepted;
 pub mod words;
 
 use crosspoint_contracts::json::Levels;

@@ -173,12 +173,22 @@ fn callers_that_take_nothing_of_long_answers_do_not_fill_the_memory() {
     let other = server.done("prints", &json!({"bytes": 9}));
     assert_eq!(other["state"], "completed", "short answers need no room");
     assert_eq!(answered(), ANSWERED, "the others wait");
-    let readers = asking.into_iter().map(|stream| {
-        std::thread::spawn(move || Answer::read(&mut BufReader::new(stream)).expect("it is whole").body.len())
+    let path = format!("/api/v1/jobs/{id}");
+    std::thread::scope(|scope| {
+        for stream in asking {
+            scope.spawn(|| {
+                let mut answer = Answer::read(&mut BufReader::new(stream)).expect("it is whole");
+                // On a slow machine there was no room in time, and the caller comes again, as it is told.
+                for _ in 0..CALLERS {
+                    if answer.status == 200 {
+                        break;
+                    }
+                    answer = server.get(&path);
+                }
+                assert!(answer.body.len() > bytes, "{}", answer.status);
+            });
+        }
     });
-    for reader in readers.collect::<Vec<_>>() {
-        assert!(reader.join().expect("it is read") > bytes);
-    }
     let peak = peak_kib(server.pid());
     assert!(peak < ((CALLERS * 9) << 10) as u64, "{peak} KiB");
 }

@@ -100,7 +100,8 @@ fn a_field_of_the_wrong_type_or_value_is_5003_and_names_the_field() {
     ] {
         let said = server.say(&with(&printed(), pointer, value));
         if clause.is_empty() {
-            assert_eq!(said.status, 202, "null reads as absent: {:?}", said.answer);
+            // Quick work may have ended before it is answered.
+            assert!(matches!(said.status, 200 | 202), "null reads as absent: {:?}", said.answer);
             continue;
         }
         let field = pointer[1..].replace('/', ".");
