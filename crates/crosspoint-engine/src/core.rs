@@ -68,6 +68,8 @@ pub struct Core {
     /// `taken`.
     driven_from: Seq,
     taken: BTreeSet<Seq>,
+    /// Stages that were there at the start, and that their jobs have not come to again since. They are not driven.
+    behind: BTreeSet<Seq>,
     resting: bool,
     shares: room::Shares,
     /// Queued jobs that are suspected of crashing the orchestrator, and suspects that agents have: one suspect begins
@@ -106,10 +108,12 @@ impl Core {
     /// Makes a core that knows what the store knows. Nothing moves before [`Core::resume`].
     pub fn new(origin: Origin) -> Core {
         let next_seq = Seq(origin.last_seq.0 + 1);
-        let (driven_from, taken) = match origin.mode {
-            Mode::Serve => (Seq(0), BTreeSet::new()),
-            Mode::Held => (next_seq, BTreeSet::new()),
-            Mode::HeldBefore { first, taken } => (first, taken),
+        let none = BTreeSet::new;
+        let (driven_from, taken, behind) = match origin.mode {
+            Mode::Serve => (Seq(0), none(), none()),
+            Mode::ServeBut { behind } => (Seq(0), none(), behind),
+            Mode::Held => (next_seq, none(), none()),
+            Mode::HeldBefore { first, taken } => (first, taken, none()),
         };
         let mut core = Core {
             jobs: BTreeMap::new(),
@@ -125,6 +129,7 @@ impl Core {
             resting: false,
             driven_from,
             taken,
+            behind,
             shares: room::Shares::new(origin.room),
             suspects: BTreeSet::new(),
             suspects_running: BTreeSet::new(),
@@ -198,6 +203,7 @@ impl Core {
         if let Some(live) = self.jobs.remove(&seq) {
             self.shares.change(&live.job.request, live.charged.as_ref(), -1);
             self.remove_child(&live.job.request);
+            self.behind.remove(&seq);
         }
     }
 

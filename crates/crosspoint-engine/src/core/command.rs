@@ -202,10 +202,16 @@ pub struct Origin {
 }
 
 /// Which of the jobs that exist already an orchestrator drives.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// All jobs.
+    #[default]
     Serve,
+    /// All jobs but these: stages whose jobs have not come to them again since the start.
+    ServeBut {
+        /// Those stages.
+        behind: BTreeSet<Seq>,
+    },
     /// None: only jobs that are submitted from now on are driven, whether they are new or submitted again.
     Held,
     /// Like [`Mode::Held`], but from a job on that was submitted before.
@@ -215,6 +221,13 @@ pub enum Mode {
         /// Jobs before it that were submitted again and are driven too.
         taken: BTreeSet<Seq>,
     },
+}
+
+impl Mode {
+    /// Whether the orchestrator is the one to which all jobs are left.
+    pub fn is_serve(&self) -> bool {
+        matches!(self, Mode::Serve | Mode::ServeBut { .. })
+    }
 }
 
 impl Submission {

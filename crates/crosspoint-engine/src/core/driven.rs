@@ -18,11 +18,24 @@ impl Core {
             self.tell_breaker(&name, breaker::Event::Interrupted, now, batch);
         }
         self.doubt_suspects();
+        self.leave_stages();
         let seqs: Vec<Seq> = self.jobs.keys().copied().filter(|seq| self.is_driven(*seq)).collect();
         for seq in seqs {
             self.resume_job(seq, self.end_of(seq), now, batch);
         }
         self.is_alive(now, batch);
+    }
+
+    /// Leaves the stages of jobs where they are until those come to them: a job may have to wait before anything is done
+    /// for it, and meanwhile the time of its stage does not count.
+    fn leave_stages(&mut self) {
+        let parents = self.children.iter().filter(|(parent, _)| self.job(self.ids.read(**parent).seq()).is_some());
+        let stages: Vec<Seq> = parents.flat_map(|(_, stages)| stages.iter().copied()).collect();
+        for seq in stages {
+            self.unwatch(seq);
+            self.count(seq, -1);
+            self.behind.insert(seq);
+        }
     }
 
     fn resume_job(&mut self, seq: Seq, end: End, now: Time, batch: &mut Batch) {
@@ -46,7 +59,9 @@ impl Core {
         if self.resting || self.is_driven(seq) {
             return Reply::Job(job);
         }
-        self.taken.insert(seq);
+        if !self.behind.remove(&seq) {
+            self.taken.insert(seq);
+        }
         batch.taken.insert(seq);
         if let Some(live) = self.jobs.get_mut(&seq) {
             Arc::make_mut(&mut live.job).begin_anew(now);
@@ -72,13 +87,15 @@ impl Core {
     /// Whether this orchestrator drives the job.
     pub(super) fn is_driven(&self, seq: Seq) -> bool {
         let is_aside = self.jobs.get(&seq).is_some_and(|live| live.job.aside.is_some());
-        !is_aside && (seq >= self.driven_from || self.taken.contains(&seq))
+        let is_ours = seq >= self.driven_from || self.taken.contains(&seq);
+        is_ours && !is_aside && !self.behind.contains(&seq)
     }
 
     /// Returns which jobs are driven, for a core that replaces this one.
     pub fn mode(&self) -> Mode {
         if self.driven_from == Seq(0) {
-            return Mode::Serve;
+            let behind = self.behind.clone();
+            return if behind.is_empty() { Mode::Serve } else { Mode::ServeBut { behind } };
         }
         Mode::HeldBefore { first: self.driven_from, taken: self.taken.clone() }
     }

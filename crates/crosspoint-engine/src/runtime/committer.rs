@@ -93,7 +93,7 @@ impl Committer {
     ) -> Result<Committer, Fault> {
         let mut clock = Clock::new();
         let mode = settled.mode.clone();
-        let is_server = mode == Mode::Serve;
+        let is_server = mode.is_serve();
         if is_server {
             store.serve();
         }
@@ -142,9 +142,7 @@ impl Committer {
     /// Publishes which jobs are driven, according to what is on disk, and keeps it for a core that is made anew.
     fn show_mode(&mut self) {
         self.mode = self.core.mode();
-        if let Mode::HeldBefore { first, taken } = &self.mode {
-            self.engine.published().post_held(*first, taken);
-        }
+        self.engine.published().post_mode(&self.mode);
     }
 
     /// Runs until the inbox is closed and empty.
@@ -177,7 +175,7 @@ impl Committer {
         if !self.kept.is_empty() {
             let _ = self.try_again();
         }
-        let is_server = self.mode == Mode::Serve;
+        let is_server = self.mode.is_serve();
         let now = self.clock.now();
         let batch = Batch {
             alive_at: is_server.then_some(now),
@@ -266,6 +264,7 @@ impl Committer {
             let fault = match self.commit(&batch, commands.len()) {
                 Ok(()) => {
                     if which == Round::First {
+                        self.show_mode();
                         // Published here and not with the release, because the caller of [`Engine::start`] may look
                         // before that.
                         let _ = self.engine.published().post(self.core.jobs().cloned());

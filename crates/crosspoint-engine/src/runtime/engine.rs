@@ -25,7 +25,7 @@ use super::pull::{Handed, Instruction, PullQueues};
 use super::text::Texts;
 use super::violated::Violated;
 use crate::audit::Readings;
-use crate::core::{Command, Mode, Reply, Spec};
+use crate::core::{Command, Reply, Spec};
 use crate::id::{JobId, Seq, StoreId};
 use crate::job::Job;
 use crate::machine::Event;
@@ -104,7 +104,7 @@ impl Engine {
         let death = Death(engine.clone());
         let alive_at = store.alive_at()?;
         let Config { limits, mode, retention, audit_age, .. } = config;
-        let (is_server, ids) = (mode == Mode::Serve, engine.ids().clone());
+        let (is_server, ids) = (mode.is_serve(), engine.ids().clone());
         let settled = Settled { agents: specs, room: limits.room, mode, ids, retention, audit_age };
         let committer = Committer::start(store, engine.clone(), inbox, settled)?;
         let spawned = thread::Builder::new().name("commit".to_owned()).spawn(move || {

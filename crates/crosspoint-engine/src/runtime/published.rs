@@ -3,8 +3,8 @@
 
 mod watched;
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crosspoint_contracts::time::Time;
@@ -14,7 +14,7 @@ use uuid::Uuid;
 pub use self::watched::Watch;
 use super::agent_view::AgentView;
 use super::attempt::Handle;
-use crate::core::{Agent, Member, Membership, Presence, Standing};
+use crate::core::{Agent, Member, Membership, Mode, Presence, Standing};
 use crate::grant::Grants;
 use crate::id::{JobId, Seq};
 use crate::job::{Job, Phase};
@@ -39,9 +39,10 @@ pub(super) struct Published {
     purged: Mutex<Purged>,
     /// Attempts that are over and whose result or traces are still being handled.
     pub(super) ending: AtomicUsize,
-    /// Jobs before this number are driven by another process, except those in `taken`.
-    driven_from: AtomicU64,
-    taken: Mutex<BTreeSet<Seq>>,
+    /// Which jobs are driven.
+    mode: Mutex<Mode>,
+    /// Whether all are: nearly always, so that hardly anything waits for the mode.
+    drives_all: AtomicBool,
 }
 
 /// How many jobs were removed since the start because they need no longer be kept.
@@ -234,15 +235,25 @@ impl Published {
         jobs.range(..end).rev().map(|(_, watch)| watch.job()).filter(|job| wanted(job)).take(limit).collect()
     }
 
-    /// Publishes which jobs are not driven: those before `first`, except those in `taken`.
-    pub(super) fn post_held(&self, first: Seq, taken: &BTreeSet<Seq>) {
-        self.driven_from.store(first.0, Ordering::Relaxed);
-        lock(&self.taken).clone_from(taken);
+    /// Publishes which jobs are driven.
+    pub(super) fn post_mode(&self, mode: &Mode) {
+        lock(&self.mode).clone_from(mode);
+        self.drives_all.store(*mode == Mode::Serve, Ordering::Release);
     }
 
     /// Whether this process does not drive the job.
     pub(super) fn is_held(&self, seq: Seq) -> bool {
-        seq.0 < self.driven_from.load(Ordering::Relaxed) && !lock(&self.taken).contains(&seq)
+        !self.drives_all.load(Ordering::Acquire)
+            && match &*lock(&self.mode) {
+                Mode::Serve | Mode::Held => false,
+                Mode::ServeBut { behind } => behind.contains(&seq),
+                Mode::HeldBefore { first, taken } => seq < *first && !taken.contains(&seq),
+            }
+    }
+
+    /// Whether the job is a stage that its job has not come to again since the start.
+    pub(super) fn is_behind(&self, seq: Seq) -> bool {
+        matches!(&*lock(&self.mode), Mode::ServeBut { behind } if behind.contains(&seq))
     }
 
     /// Returns how many attempts are under way that do not wait for a person.

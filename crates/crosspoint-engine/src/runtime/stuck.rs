@@ -21,6 +21,9 @@ const POISON: &str = "poison: the server ended uncleanly each of the last times 
 /// Why a job does not move that no orchestrator drives.
 pub const NO_SERVER: &str = "no server is running; it goes on when one is";
 
+/// Why a stage does not move after a start.
+const BEHIND: &str = "it goes on when the job that it is a stage of does";
+
 const ASIDE: &str = "set aside: what happens to it cannot be written to the store, see crosspoint store check; \
     crosspoint jobs retry tries again, crosspoint jobs cancel ends it";
 
@@ -61,7 +64,8 @@ impl Engine {
             _ if job.aside.is_some() => (ASIDE.to_owned(), job.aside.unwrap_or(job.updated_at)),
             State::Poisoned => (POISON.to_owned(), job.updated_at),
             State::Queued | State::Running(_) | State::Retrying { .. } if self.is_held(job.seq()) => {
-                (NO_SERVER.to_owned(), job.updated_at)
+                let why = if self.published().is_behind(job.seq()) { BEHIND } else { NO_SERVER };
+                (why.to_owned(), job.updated_at)
             }
             State::Queued if job.is_suspect() => {
                 (format!("{SUSPECT}; {}", self.why_queued(job, ahead)), job.updated_at)

@@ -178,8 +178,9 @@ async fn a_stage_whose_agent_is_not_here_is_left_as_it_is() {
     let watch = engine.job(run).await.expect("it can be read").expect("it is there");
     let stage = stage_under_way(&engine, &watch).await.job();
     assert_eq!((stage.id(), stage.attempts), (first, 1));
-    let stuck = engine.stuck(&watch.job(), crosspoint_engine::runtime::Ahead::Counted).expect("it says why");
-    assert!(stuck.reason.contains("agent first was given it, and is not configured here"), "{stuck:?}");
+    let says = || engine.stuck(&watch.job(), crosspoint_engine::runtime::Ahead::Counted).map(|stuck| stuck.reason);
+    let why = "agent first was given it, and is not configured here";
+    until("the job says why", async || says().is_some_and(|reason| reason.contains(why))).await;
     stop(engine).await;
     let engine = start(&scratch, vec![runner(), agent("first", echo), agent("second", echo)]);
     let run = engine.job(run).await.expect("it can be read").expect("it is there");
