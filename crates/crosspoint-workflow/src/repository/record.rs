@@ -139,13 +139,19 @@ impl Record {
         renamed.and_then(|()| sync(&self.handle)).map_err(|errno| self.fault(&to, errno))
     }
 
-    /// Forgets a step that was taken back. The journal goes last: as long as it is there, this is done again.
+    /// Forgets a step that was taken back.
+    ///
+    /// The journal goes first, and that is synced: as long as it is there, the step is taken back again, and that may
+    /// need the contents. Contents without a journal are never read, and the next try of the step writes over them, so
+    /// a fault that leaves them does no harm.
     pub(super) fn forget(&self, step: u32, stage: Stage) -> Result<(), Fault> {
-        for side in [Side::Before, Side::After] {
-            self.unlink(&content_name(step, side))?;
-        }
         self.unlink(&journal_name(step, stage))?;
-        sync(&self.handle).map_err(|errno| self.fault("", errno))
+        let lasting = reached_for("forgotten", 0).and_then(|()| sync(&self.handle));
+        lasting.map_err(|errno| self.fault("", errno))?;
+        for (number, side) in [(1, Side::Before), (2, Side::After)] {
+            let _ = reached_for("forgotten", number).map(|()| self.unlink(&content_name(step, side)));
+        }
+        Ok(())
     }
 
     /// Makes the file for the contents of a step, over one that a crash left.

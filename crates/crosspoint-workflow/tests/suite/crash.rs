@@ -1,5 +1,6 @@
 //! A process that is killed while it applies an output: the repository is exactly as before, or exactly as after.
 
+mod forgetting;
 mod moments;
 
 use std::collections::BTreeMap;

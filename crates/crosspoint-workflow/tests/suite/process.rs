@@ -95,6 +95,11 @@ pub(crate) fn output() -> Vec<Change> {
     ]
 }
 
+/// An output whose update is as long as the original: only its content tells which of the two a file is.
+pub(crate) fn as_long() -> Vec<Change> {
+    vec![update("four", "FOUR"), create("new/one", "one")]
+}
+
 /// The output of the random kills: long enough to be killed in the middle of it, in each file more than a page.
 pub(crate) fn long_output() -> Vec<Change> {
     let new = (0..40).map(|number| create(&format!("new/{}/f{number}", number % 7), &"n".repeat(5_000)));
@@ -112,6 +117,7 @@ fn plays_its_part() {
     match part.as_str() {
         "end" => std::process::exit(7),
         "output" => apply(&path, 1, &output()),
+        "as long" => apply(&path, 1, &as_long()),
         "deep record" => apply_with(&path, "records/deep", 1, &output()),
         "long output" => apply(&path, 1, &long_output()),
         "recover" => drop(recover(&path.join("record")).unwrap_or_else(|fault| end_with(&fault))),
