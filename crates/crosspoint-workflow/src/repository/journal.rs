@@ -7,8 +7,9 @@ use sha2::{Digest, Sha256};
 
 use super::change::{Applied, Change, Clash, FileChange, Operation, Written};
 use super::fault::Fault;
+use super::record::Stage;
 use super::root::Root;
-use super::spelling;
+use super::{spelling, staging};
 
 /// The version of the form below. A record of another version is refused, not guessed at.
 const VERSION: u32 = 1;
@@ -89,10 +90,24 @@ impl Journal {
         Journal { clashes, ..Journal::new(root, step, digest) }
     }
 
-    pub(super) fn read(bytes: &[u8]) -> Result<Journal, String> {
+    /// Reads the journal of a step at a stage. What it names is used without another look, so one that no program wrote
+    /// is refused: it could lead out of the root, or have other files taken for staged ones.
+    pub(super) fn read(bytes: &[u8], step: u32, stage: Stage) -> Result<Journal, String> {
         let journal: Journal = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
         if journal.version != VERSION {
             return Err(format!("it has version {}, and this program knows version {VERSION}", journal.version));
+        }
+        if journal.step != step {
+            return Err(format!("it is about step {}", journal.step));
+        }
+        // A step that wrote nothing has no staging directory, and is done at once.
+        let has_none = stage == Stage::Done && journal.staging.is_empty();
+        if !has_none && !staging::is_name(&journal.staging) {
+            return Err("it names no staging directory".to_owned());
+        }
+        let mut paths = journal.entries.iter().map(|entry| &entry.path).chain(&journal.directories);
+        if paths.any(|path| !spelling::stays_inside(path)) {
+            return Err("it names a path that no step writes".to_owned());
         }
         Ok(journal)
     }

@@ -23,6 +23,9 @@ pub const DEPTH_MAX: usize = 128;
 /// Largest file of which a record keeps the content, in bytes. A longer one is not shown in a difference anyway.
 pub const KEPT_FILE_BYTES_MAX: u64 = 16 << 20;
 
+/// Length of the journal of a step, in bytes. It has room for as many files as are allowed, each with the longest path.
+pub(super) const JOURNAL_BYTES_MAX: u64 = 512 << 20;
+
 /// Number of refused paths that are listed. A person reads the first few.
 pub const REFUSED_MAX: usize = 100;
 
@@ -48,6 +51,7 @@ pub(super) fn check(changes: &[Change]) -> Result<(), Fault> {
     at_most("bytes", bytes, CONTENT_BYTES_MAX)
 }
 
-fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), Fault> {
+/// Checks one number against its limit.
+pub(super) fn at_most(what: &'static str, found: u64, limit: u64) -> Result<(), Fault> {
     if found > limit { Err(Fault::Limit { what, found, limit }) } else { Ok(()) }
 }

@@ -78,13 +78,20 @@ fn changed(errno: Errno) -> Errno {
     if errno == Errno::NOENT { Errno::LOOP } else { errno }
 }
 
-/// Reads one content back. The caller checks that it was kept, and that it is short enough.
+/// Reads one content back. The caller checks that it was kept.
+///
+/// A damaged record may say any length: it is believed only as far as the file goes, and no program kept more.
 pub(super) fn read(record: &Record, step: u32, side: Side, extent: Extent) -> io::Result<Vec<u8>> {
     // People read of the error who may not see where the record is.
     let file = record.contents(step, side).map_err(|fault| io::Error::other(fault.kind()))?;
     let mut file = file.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    let held = file.metadata()?.len();
+    let end = extent.offset.checked_add(extent.length).filter(|_| extent.length <= KEPT_FILE_BYTES_MAX);
+    if end.is_none_or(|end| end > held) {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "the journal names a part that it does not have"));
+    }
     file.seek(SeekFrom::Start(extent.offset))?;
-    let mut bytes = vec![0; usize::try_from(extent.length).unwrap_or(usize::MAX)];
+    let mut bytes = vec![0; usize::try_from(extent.length).unwrap_or_default()];
     file.read_exact(&mut bytes)?;
     Ok(bytes)
 }

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use super::failpoint::reached_for;
 use super::fault::Fault;
 use super::journal::Journal;
+use super::limit::{JOURNAL_BYTES_MAX, at_most};
 use super::root::sync;
 
 /// Content may be secret, so only the owner may read it.
@@ -115,18 +116,24 @@ impl Record {
     pub(super) fn journal(&self, step: u32, stage: Stage) -> Result<Option<Journal>, Fault> {
         let name = journal_name(step, stage);
         let Some(mut file) = self.file(&name)? else { return Ok(None) };
+        let fault = |source| Fault::from_io(&self.path.join(&name), source);
+        if file.metadata().map_err(fault)?.len() > JOURNAL_BYTES_MAX {
+            return Err(Fault::Record { file: name, why: "it is longer than any journal".to_owned() });
+        }
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(|source| Fault::from_io(&self.path.join(&name), source))?;
-        Journal::read(&bytes).map(Some).map_err(|why| Fault::Record { file: name, why })
+        file.read_to_end(&mut bytes).map_err(fault)?;
+        Journal::read(&bytes, step, stage).map(Some).map_err(|why| Fault::Record { file: name, why })
     }
 
     /// Writes the journal of a step whole or not at all.
     pub(super) fn write(&self, journal: &Journal, stage: Stage) -> Result<(), Fault> {
-        let name = journal_name(journal.step, stage);
+        let (name, bytes) = (journal_name(journal.step, stage), journal.bytes());
+        // It has to be read again. Directories that do not exist make it longer than the paths.
+        at_most("bytes of paths and directories", bytes.len() as u64, JOURNAL_BYTES_MAX)?;
         let temporary = format!("{name}.new");
         let mut file = self.create(&temporary)?;
         let path = self.path.join(&name);
-        file.write_all(&journal.bytes()).map_err(|source| Fault::from_io(&path, source))?;
+        file.write_all(&bytes).map_err(|source| Fault::from_io(&path, source))?;
         file.sync_all().map_err(|source| Fault::from_io(&path, source))?;
         let renamed = fs::renameat(&self.handle, &temporary, &self.handle, &name);
         renamed.and_then(|()| sync(&self.handle)).map_err(|errno| self.fault(&name, errno))

@@ -36,6 +36,11 @@ pub(super) fn normal(path: &str) -> String {
     normal
 }
 
+/// Whether a path names something inside the root, whatever is there.
+pub(super) fn stays_inside(path: &str) -> bool {
+    !path.contains('\0') && !path.split('/').any(|part| part == "..") && !normal(path).is_empty()
+}
+
 /// Splits a path into the directory, which is empty for the root, and the name in it.
 pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))

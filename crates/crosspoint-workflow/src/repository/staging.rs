@@ -38,6 +38,12 @@ pub(super) fn new_name() -> String {
     format!("{PREFIX}{:016x}", RandomState::new().build_hasher().finish())
 }
 
+/// Whether a name is one of those. What is in a directory of such a name is removed with it.
+pub(super) fn is_name(name: &str) -> bool {
+    let digits = name.strip_prefix(PREFIX).unwrap_or_default();
+    digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
 pub(super) fn new_file(number: usize) -> String {
     format!("new-{number}")
 }

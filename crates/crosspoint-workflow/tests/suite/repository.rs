@@ -1,6 +1,7 @@
 //! Stories of applying outputs: WF-4 and WF-5 on a real file system.
 
 mod copies;
+mod damaged;
 mod faults;
 mod locks;
 mod unfinished;
