@@ -4,9 +4,9 @@
 //! another program made are not in it. One file at a time is in memory.
 //!
 //! The work has one bound for the whole run, whatever it changed. A file is not read where the room of the output
-//! cannot take it, or where as many bytes as allowed were compared already; it is only named. And the search for short
-//! differences has one deadline: beyond it the lines of a file are shown as replaced, which is right but longer. Both
-//! are said in the output.
+//! cannot take it, or where as many bytes as allowed were compared already; it is only named. Where not even the name
+//! has room, that file and those after it are only counted. And the search for short differences has one deadline:
+//! beyond it the lines of a file are shown as replaced, which is right but longer. All of this is said in the output.
 
 mod hunk;
 mod quote;
@@ -35,17 +35,21 @@ const SEARCH_TIME_MAX: Duration = Duration::from_secs(5);
 /// same.
 const SEARCHED_BYTES: usize = 8_000;
 
+/// Room that is left for the line that says how many files are only counted, in bytes. With the largest number it has
+/// fewer.
+const LAST_LINE_BYTES: u64 = 100;
+
 /// What a difference holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// Files that differ, shown or not. One that is only named because of a limit was not compared, and may be as it
-    /// was.
+    /// Files that differ, shown or not. One that is only named or counted because of a limit was not compared, and may
+    /// be as it was.
     pub files: u64,
     /// Lines that were added in the files shown.
     pub lines_added: u64,
     /// Lines that were removed in the files shown.
     pub lines_removed: u64,
-    /// Files that are only named: they are binary, too long, or beyond a limit of the difference.
+    /// Files that are only named or counted: they are binary, too long, or beyond a limit of the difference.
     pub not_shown: u64,
 }
 
@@ -79,7 +83,7 @@ impl Hidden {
 
 /// What the difference of a run may still cost.
 struct Bounds {
-    /// Bytes of the output.
+    /// Bytes of the output, the last line included.
     room: u64,
     /// Bytes of files that are compared.
     compared_bytes: u64,
@@ -87,10 +91,17 @@ struct Bounds {
     deadline: Instant,
 }
 
-/// Writes the difference of a whole run, of at most `bytes_max` bytes and a line for each file beyond them.
+impl Bounds {
+    /// Whether there is room for so many bytes, and for the last line after them.
+    fn have_room(&self, bytes: u64) -> bool {
+        bytes <= self.room.saturating_sub(LAST_LINE_BYTES)
+    }
+}
+
+/// Writes the difference of a whole run, of at most `bytes_max` bytes.
 ///
-/// A file that is not shown is named in a line that programs which apply the difference pass over. Writes nothing
-/// where the run has no record.
+/// A file that is not shown is named in a line that programs which apply the difference pass over. As soon as a name
+/// has no room either, the rest is counted in the last line. Writes nothing where the run has no record.
 pub fn diff(record: &Path, out: &mut impl Write, bytes_max: u64) -> io::Result<Summary> {
     let deadline = Instant::now() + SEARCH_TIME_MAX;
     within(record, out, Bounds { room: bytes_max, compared_bytes: COMPARED_TOTAL_BYTES_MAX, deadline })
@@ -102,13 +113,27 @@ fn within(record: &Path, out: &mut impl Write, mut bounds: Bounds) -> io::Result
         return Ok(summary);
     }
     let record = Record::open(record).map_err(io::Error::other)?;
-    for (path, touched) in touched(&record)? {
-        if let Some(text) = file(&record, &path, touched, &mut bounds, &mut summary)? {
-            bounds.room = bounds.room.saturating_sub(text.len() as u64);
-            out.write_all(&text)?;
+    let mut files = touched(&record)?.into_iter();
+    for (path, touched) in files.by_ref() {
+        let Some(text) = file(&record, &path, touched, &mut bounds, &mut summary)? else { continue };
+        if !bounds.have_room(text.len() as u64) {
+            // What differs and has no room is a name, so it is counted as not shown already.
+            count(1 + files.len() as u64, out, &bounds)?;
+            break;
         }
+        bounds.room -= text.len() as u64;
+        out.write_all(&text)?;
     }
+    summary.files += files.len() as u64;
+    summary.not_shown += files.len() as u64;
     Ok(summary)
+}
+
+/// Writes the last line. It is left out where all that is allowed is less than a line.
+fn count(files: u64, out: &mut impl Write, bounds: &Bounds) -> io::Result<()> {
+    let files = if files == 1 { "1 more file is".to_owned() } else { format!("{files} more files are") };
+    let line = format!("# {files} not shown ({})\n", Hidden::NoRoom.text());
+    if line.len() as u64 <= bounds.room { out.write_all(line.as_bytes()) } else { Ok(()) }
 }
 
 fn touched(record: &Record) -> io::Result<BTreeMap<String, Touched>> {
@@ -154,7 +179,7 @@ fn file(
         let note = format!("# not compared to the end: {} (the time for comparing is over)\n", quoted("", path));
         text.splice(0..0, note.into_bytes());
     }
-    if text.len() as u64 > bounds.room {
+    if !bounds.have_room(text.len() as u64) {
         return Ok(Some(named(path, Hidden::NoRoom, summary)));
     }
     summary.files += 1;
@@ -171,7 +196,7 @@ fn unread(touched: Touched, header_bytes: u64, bounds: &mut Bounds) -> Option<Hi
     }
     let before_bytes = before.map_or(0, |extent| extent.length);
     // A difference is at least as long as its header and what the file grew or shrank by.
-    if header_bytes + after.length.abs_diff(before_bytes) > bounds.room {
+    if !bounds.have_room(header_bytes + after.length.abs_diff(before_bytes)) {
         return Some(Hidden::NoRoom);
     }
     match bounds.compared_bytes.checked_sub(before_bytes + after.length) {
@@ -255,10 +280,10 @@ mod tests {
         let scratch = updated("room");
         // Reading any content would be an error.
         std::fs::remove_file(scratch.join("record/step-1.after")).expect("it is there");
-        let bounds = Bounds { room: 30, compared_bytes: 1 << 20, deadline: later() };
+        let bounds = Bounds { room: LAST_LINE_BYTES + 30, compared_bytes: 1 << 20, deadline: later() };
         let (text, summary) = shown(&scratch, bounds);
         assert_eq!((summary.files, summary.not_shown), (3, 3));
-        assert_eq!(text.matches("(beyond the limit of this output)").count(), 3, "{text}");
+        assert_eq!(text, "# 3 more files are not shown (beyond the limit of this output)\n");
     }
 
     #[test]

@@ -145,15 +145,55 @@ fn binary_and_long_files_are_named_and_passed_over() {
     ");
 }
 
+/// Returns the difference of at most so many bytes.
+fn limited(scratch: &Scratch, bytes_max: u64) -> (String, Summary) {
+    let mut text = Vec::new();
+    let summary = diff(&scratch.record(), &mut text, bytes_max).expect("it can be written");
+    assert!(text.len() as u64 <= bytes_max, "{} bytes of {bytes_max}", text.len());
+    (String::from_utf8(text).expect("it is text"), summary)
+}
+
 #[test]
 fn files_beyond_the_limit_are_named() {
     let scratch = Scratch::new();
     scratch.apply(1, &[create("a", &"a\n".repeat(100)), create("b", &"b\n".repeat(10)), create("c", "c\n")]);
-    let mut text = Vec::new();
-    let summary = diff(&scratch.record(), &mut text, 240).expect("it can be written");
+    let (text, summary) = limited(&scratch, 340);
     assert_eq!((summary.files, summary.not_shown), (3, 1));
-    let text = String::from_utf8(text).expect("it is text");
     assert!(text.starts_with("# not shown: a (beyond the limit of this output)\n"), "{text}");
-    assert!(text.len() < 300, "{text}");
     assert!(diff(Path::new("/nowhere"), &mut Vec::new(), 1).is_ok());
+}
+
+/// Whatever the limit is and whatever the names are, and over all steps of a run together.
+#[test]
+fn a_difference_is_never_longer_than_the_limit() {
+    let scratch = Scratch::new();
+    let name = |number: usize| format!("{}{number}", "é\n".repeat(80));
+    for step in 0..4 {
+        let changes: Vec<_> = (0..50).map(|number| create(&name(number * 4 + step), "\0")).collect();
+        scratch.apply(u32::try_from(step).expect("it fits"), &changes);
+    }
+    let whole = limited(&scratch, LIMIT).0;
+    assert_eq!(whole.lines().count(), 200, "each has a line");
+    let longest = whole.len() as u64;
+    for bytes_max in (0..200).step_by(50).chain((200..longest + 10_000).step_by(9_973)) {
+        let (text, summary) = limited(&scratch, bytes_max);
+        assert_eq!((summary.files, summary.not_shown), (200, 200), "{bytes_max}");
+        let Some(last) = text.lines().last() else {
+            assert!(bytes_max < 100, "{bytes_max}: there is room for the last line");
+            continue;
+        };
+        let named = text.lines().filter(|line| line.starts_with("# not shown: ")).count();
+        let more = last.strip_prefix("# ").and_then(|rest| rest.split(' ').next()?.parse().ok()).unwrap_or(0);
+        assert_eq!(named + more, 200, "{bytes_max}: {last}");
+    }
+}
+
+#[test]
+fn one_file_more_is_counted_as_one() {
+    let scratch = Scratch::new();
+    scratch.apply(1, &[create("a", "\0"), create(&"b".repeat(200), "\0")]);
+    assert_eq!(
+        limited(&scratch, 160).0,
+        "# not shown: a (beyond the limit of this output)\n# 1 more file is not shown (beyond the limit of this output)\n"
+    );
 }
