@@ -2,6 +2,9 @@
 //!
 //! Directories are opened from the handle of the root and links are copied as links, so nothing outside the root is
 //! ever read. Only what a build looks at is kept: contents, modes and the times of files.
+//!
+//! Other programs go on while the repository is copied, and remove files: git its locks, editors their drafts. What is
+//! gone before it is copied is left out, at whichever moment that shows.
 
 use std::ffi::{CStr, OsStr};
 use std::fs::File;
@@ -13,10 +16,11 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, Stat, Timespec, Timestamps, UTIME_OMIT};
 use rustix::io::Errno;
 
+use super::failpoint::{reached, reached_for};
 use super::fault::Fault;
 use super::inspect::open_file;
 use super::protected::without_links;
-use super::root::kind;
+use super::root::{kind, sync_all};
 use super::staging::names;
 
 /// How deep directories may be in each other. On the way to the deepest one two handles are open for each, and a
@@ -79,7 +83,7 @@ pub enum CopyFault {
 /// Copies a root directory to a directory that must not exist yet.
 ///
 /// Links are copied as links and hard links as files. Places in `skip`, which are absolute, are left out, and so is
-/// the copy itself where it is inside the root.
+/// the copy itself where it is inside the root. When this returns, a power cut does not take the copy away.
 pub fn copy(root: &Path, to: &Path, skip: &[PathBuf], limits: CopyLimits) -> Result<Copied, CopyFault> {
     let root = root.canonicalize().map_err(|source| Fault::from_io(root, source))?;
     let from = fs::open(&root, DIRECTORY, Mode::empty()).map_err(|errno| Fault::of(&root, errno))?;
@@ -88,6 +92,9 @@ pub fn copy(root: &Path, to: &Path, skip: &[PathBuf], limits: CopyLimits) -> Res
     let skipped = skip.iter().map(PathBuf::as_path).chain([to]).map(without_links).collect();
     let mut copying = Copying { skipped, copied: Copied::default(), root: &root, limits };
     copying.directory(&from, &copy, &root, 0)?;
+    expect_still_there(&from, &root)?;
+    let lasting = reached("copied").and_then(|()| sync_all(&copy));
+    lasting.map_err(|errno| Fault::of(to, errno))?;
     Ok(copying.copied)
 }
 
@@ -104,7 +111,9 @@ impl Copying<'_> {
         if depth > COPIED_DEPTH_MAX {
             return Err(CopyFault::TooDeep(path.to_owned()));
         }
-        for name in names(from).map_err(fault)? {
+        reached_for("copy_opened", depth).map_err(fault)?;
+        // A directory that was removed since it was opened reads as an empty one.
+        for name in unless_gone(names(from)).map_err(fault)?.unwrap_or_default() {
             let path = path.join(OsStr::from_bytes(name.as_bytes()));
             if !self.skipped.contains(&path) {
                 self.entry(from, to, &name, &path, depth)?;
@@ -118,19 +127,23 @@ impl Copying<'_> {
 
     fn entry(&mut self, from: &OwnedFd, to: &OwnedFd, name: &CStr, path: &Path, depth: usize) -> Result<(), CopyFault> {
         let fault = |errno| Fault::of(path, errno);
-        let stat = match fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW) {
-            // Another program removed it while its directory was read.
-            Err(Errno::NOENT) => return Ok(()),
-            stat => stat.map_err(fault)?,
-        };
+        let seen = unless_gone(fs::statat(from, name, AtFlags::SYMLINK_NOFOLLOW)).map_err(fault)?;
+        let Some(stat) = seen else { return Ok(()) };
+        reached_for("copy_seen", depth).map_err(fault)?;
         match kind(&stat) {
-            FileType::RegularFile => self.file(from, to, name, path)?,
+            FileType::RegularFile => {
+                let Some(source) = unless_gone(open_file(from, name)).map_err(fault)? else { return Ok(()) };
+                self.file(File::from(source), to, name, path)?;
+            }
             FileType::Symlink => {
-                copy_link(from, to, name).map_err(fault)?;
+                let read = unless_gone(fs::readlinkat(from, name, Vec::new())).map_err(fault)?;
+                let Some(target) = read else { return Ok(()) };
+                fs::symlinkat(target.as_c_str(), to, name).map_err(fault)?;
                 self.copied.links += 1;
             }
             FileType::Directory => {
-                let inner = fs::openat(from, name, DIRECTORY, Mode::empty()).map_err(fault)?;
+                let opened = unless_gone(fs::openat(from, name, DIRECTORY, Mode::empty())).map_err(fault)?;
+                let Some(inner) = opened else { return Ok(()) };
                 fs::mkdirat(to, name, Mode::RWXU).map_err(fault)?;
                 let made = fs::openat(to, name, DIRECTORY, Mode::empty()).map_err(fault)?;
                 self.copied.directories += 1;
@@ -145,9 +158,8 @@ impl Copying<'_> {
         self.count()
     }
 
-    fn file(&mut self, from: &OwnedFd, to: &OwnedFd, name: &CStr, path: &Path) -> Result<(), CopyFault> {
+    fn file(&mut self, source: File, to: &OwnedFd, name: &CStr, path: &Path) -> Result<(), CopyFault> {
         let fault = |errno| Fault::of(path, errno);
-        let source = File::from(open_file(from, name).map_err(fault)?);
         let stat = fs::fstat(&source).map_err(fault)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut target = File::from(fs::openat(to, name, flags, Mode::RUSR | Mode::WUSR).map_err(fault)?);
@@ -173,9 +185,21 @@ impl Copying<'_> {
     }
 }
 
-fn copy_link(from: &OwnedFd, to: &OwnedFd, name: &CStr) -> Result<(), Errno> {
-    let target = fs::readlinkat(from, name, Vec::new())?;
-    fs::symlinkat(target.as_c_str(), to, name)
+/// Checks that the root was not removed or replaced while it was copied: only a part would be copied, or nothing.
+fn expect_still_there(from: &OwnedFd, root: &Path) -> Result<(), Fault> {
+    let stats = fs::stat(root).and_then(|now| Ok((now, fs::fstat(from)?)));
+    let (now, then) = stats.map_err(|errno| Fault::of(root, errno))?;
+    let is_same = (now.st_dev, now.st_ino) == (then.st_dev, then.st_ino);
+    if is_same { Ok(()) } else { Err(Fault::Changed(root.to_owned())) }
+}
+
+/// Returns `None` for what another program removed since its directory was listed.
+fn unless_gone<T>(opened: Result<T, Errno>) -> Result<Option<T>, Errno> {
+    match opened {
+        Ok(opened) => Ok(Some(opened)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// Tools such as make compare the times of files.

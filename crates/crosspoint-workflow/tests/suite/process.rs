@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use crosspoint_workflow::repository::{
-    Change, Fault, KEPT_FILE_BYTES_MAX, NotApplied, Repository, Rules, failpoint, recover,
+    Change, CopyFault, CopyLimits, Fault, KEPT_FILE_BYTES_MAX, NotApplied, Repository, Rules, copy, failpoint, recover,
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
 use rustix::process::{Resource, Rlimit};
@@ -123,6 +123,7 @@ fn plays_its_part() {
         "recover" => drop(recover(&path.join("record")).unwrap_or_else(|fault| end_with(&fault))),
         "apply 022" => with_umask(0o022, &path),
         "apply 077" => with_umask(0o077, &path),
+        "copy" => copy_all(&path),
         "large" => apply(&path, 1, &[create("new/small", "x"), create("large", &"x".repeat(200_000))]),
         "very long" => {
             let long = format!("{}y", "x".repeat(usize::try_from(KEPT_FILE_BYTES_MAX).expect("it fits")));
@@ -143,6 +144,15 @@ fn apply_with(path: &Path, record: &str, step: u32, changes: &[Change]) {
         Ok(_) => {}
         Err(NotApplied::Fault(fault)) => end_with(&fault),
         Err(refused @ NotApplied::Refused(_)) => panic!("{refused}"),
+    }
+}
+
+fn copy_all(path: &Path) {
+    let limits = CopyLimits { files_max: 100, bytes_max: 1_000 };
+    match copy(&path.join("root"), &path.join("copy"), &[], limits) {
+        Ok(_) => {}
+        Err(CopyFault::Fault(fault)) => end_with(&fault),
+        Err(limit) => panic!("{limit}"),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crosspoint_workflow::repository::{Copied, CopyFault, CopyLimits, copy, remove};
+use crosspoint_workflow::repository::{Copied, CopyFault, CopyLimits, copy, failpoint, remove};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
+use crate::process::{FAULT, play, play_around};
 use crate::scratch::{Scratch, tree};
 
 const LIMITS: CopyLimits = CopyLimits { files_max: 100, bytes_max: 1_000 };
@@ -57,6 +58,47 @@ fn limits_stop_a_copy() {
     assert!(matches!(too_many, Err(CopyFault::TooManyBytes { limit: 9, .. })), "{too_many:?}");
     let there = copy(&scratch.root(), &scratch.path().join("b"), &[], LIMITS);
     assert!(matches!(there, Err(CopyFault::Fault(_))), "a copy is not mixed with what is there: {there:?}");
+}
+
+/// Another program removes the only thing in the root, between two looks at it.
+#[test]
+fn what_is_removed_while_it_is_copied_is_left_out() {
+    type Fill = fn(&Scratch);
+    let fills: [(&str, &str, Fill, &[&str]); 5] = [
+        ("a file", "copy_seen.0", |scratch| scratch.put("it", "x"), &[]),
+        ("a link", "copy_seen.0", |scratch| symlink("x", scratch.root().join("it")).expect("it is linked"), &[]),
+        ("a directory that is not open", "copy_seen.0", |scratch| scratch.put("it/x", "x"), &[]),
+        ("a directory that is open", "copy_opened.1", |scratch| scratch.put("it/x", "x"), &["it/"]),
+        ("a file in a directory", "copy_seen.1", |scratch| scratch.put("it/x", "x"), &["it/"]),
+    ];
+    for (what, place, fill, left) in fills {
+        let scratch = Scratch::new();
+        fill(&scratch);
+        let status = play_around("copy", scratch.path(), place, || {
+            let it = scratch.root().join("it");
+            let removed = if it.is_dir() { fs::remove_dir_all(it) } else { fs::remove_file(it) };
+            removed.expect("it can be removed");
+        });
+        assert_eq!(status.code(), Some(0), "{what}");
+        assert!(tree(&scratch.path().join("copy")).keys().eq(left), "{what}");
+    }
+}
+
+#[test]
+fn a_root_that_is_removed_is_not_copied_as_an_empty_one() {
+    let scratch = filled();
+    let status = play_around("copy", scratch.path(), "copy_opened.0", || {
+        remove(&scratch.root()).expect("it can be removed");
+    });
+    assert_eq!(status.code(), Some(FAULT));
+}
+
+/// The caller remembers that the copy is whole, and that has to be true after a power cut.
+#[test]
+fn a_copy_that_cannot_be_synced_is_none() {
+    let scratch = filled();
+    assert_eq!(play("copy", scratch.path(), &[(failpoint::FAIL, "copied")]).code(), Some(FAULT));
+    assert_eq!(tree(&scratch.path().join("copy")).len() + 1, scratch.tree().len(), "it is synced when all is copied");
 }
 
 #[test]
