@@ -24,12 +24,13 @@ use std::sync::Arc;
 
 pub use decided::{Decided, Impossible, Way};
 pub use feature::{Feature, Misnamed};
-pub use happened::{Change, Clash, Clashed, Happened, Written};
+pub use happened::Happened;
 pub use next::{Asking, Next, StageRun, Why};
 
 use crosspoint_contracts::workflow::Recommendation;
 
 use crate::definition::{Definition, Entry, Stage, Target};
+use crate::repository::{Clash, Written};
 pub use history::is_readable;
 use history::{Answer, History};
 use question::{About, Question};

@@ -57,7 +57,7 @@ pub enum Applied {
     Conflict(Vec<Clash>),
 }
 
-/// One file that has the content that was asked for.
+/// One file that has the content that was asked for. As JSON it is stored in records and in what happened in runs.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Written {
     /// The path as the change spelled it.
@@ -84,7 +84,7 @@ pub enum FileChange {
     Unchanged,
 }
 
-/// One file that cannot be written as asked.
+/// One file that cannot be written as asked. As JSON it is stored in the same places.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Clash {
     /// The path as the change spelled it.

@@ -1,7 +1,7 @@
 //! What an agent is told of artifacts that clashed with the repository (WF-5.4).
 
-use super::happened::{Clash, Clashed};
 use super::notes::cut_to;
+use crate::repository::{Clash, ClashReason};
 
 /// Most clashes that are named: an agent that sees twenty knows what it did wrong.
 const NAMED_MAX: usize = 20;
@@ -23,7 +23,7 @@ pub(super) fn sentences(clashes: &[Clash]) -> Vec<String> {
 fn sentence(clash: &Clash) -> String {
     let path = cut_to(&clash.path, PATH_BYTES_MAX);
     match clash.why {
-        Clashed::Exists => format!("Nothing was written: {path} exists already, so use the operation update."),
-        Clashed::Missing => format!("Nothing was written: {path} does not exist yet, so use the operation create."),
+        ClashReason::Exists => format!("Nothing was written: {path} exists already, so use the operation update."),
+        ClashReason::Missing => format!("Nothing was written: {path} does not exist yet, so use the operation create."),
     }
 }

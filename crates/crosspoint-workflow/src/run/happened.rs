@@ -12,6 +12,8 @@ use crosspoint_contracts::workflow::Recommendation;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::repository::{Clash, Written};
+
 /// Something that happened. As JSON it is one object, as `{"answered":{"step":2,"answer":"yes"}}`.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -72,47 +74,7 @@ impl Happened {
     }
 }
 
-/// A file that was applied.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Written {
-    /// From the repository's root.
-    pub path: String,
-    /// What was done to it.
-    pub change: Change,
-}
-
-/// What was done to a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Change {
-    /// It is new.
-    Created,
-    /// It has other content than before.
-    Updated,
-    /// It had this content already (WF-5.2).
-    Unchanged,
-}
-
-/// A file that clashed with the repository.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Clash {
-    /// From the repository's root.
-    pub path: String,
-    /// Why it clashed.
-    pub why: Clashed,
-}
-
-/// Why a file clashed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Clashed {
-    /// `create` of a file that exists.
-    Exists,
-    /// `update` of a file that does not exist.
-    Missing,
-}
-
-/// Words and paths are content, so sizes are shown.
+/// Words are content, so their sizes are shown.
 impl fmt::Debug for Happened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -141,17 +103,5 @@ impl fmt::Debug for Happened {
                 .field("answer", &format_args!("[{} bytes]", answer.get().len()))
                 .finish(),
         }
-    }
-}
-
-impl fmt::Debug for Written {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} [{} bytes]", self.change, self.path.len())
-    }
-}
-
-impl fmt::Debug for Clash {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} [{} bytes]", self.why, self.path.len())
     }
 }

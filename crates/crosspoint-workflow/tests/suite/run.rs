@@ -15,7 +15,8 @@ mod stored;
 use std::sync::Arc;
 
 use crosspoint_contracts::workflow::Recommendation;
-use crosspoint_workflow::run::{Asking, Change, Clash, Clashed, Decided, Happened, Next, Run, StageRun, Written};
+use crosspoint_workflow::repository::{Clash, ClashReason, FileChange, Written};
+use crosspoint_workflow::run::{Asking, Decided, Happened, Next, Run, StageRun};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -78,12 +79,12 @@ impl Output {
     }
 
     fn wrote(self, paths: &[&str]) -> Output {
-        let written = |path: &&str| Written { path: (*path).to_owned(), change: Change::Created };
+        let written = |path: &&str| Written { path: (*path).to_owned(), change: FileChange::Created };
         Output { artifacts: paths.iter().map(written).collect(), ..self }
     }
 
-    fn clashed(self, clashes: &[(&str, Clashed)]) -> Output {
-        let clash = |(path, why): &(&str, Clashed)| Clash { path: (*path).to_owned(), why: *why };
+    fn clashed(self, clashes: &[(&str, ClashReason)]) -> Output {
+        let clash = |(path, why): &(&str, ClashReason)| Clash { path: (*path).to_owned(), why: *why };
         Output { conflicts: clashes.iter().map(clash).collect(), ..self }
     }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use crosspoint_workflow::run::{Change, Feature, Happened, Run, Written};
+use crosspoint_workflow::repository::{FileChange, Written};
+use crosspoint_workflow::run::{Feature, Happened, Run};
 use serde::Serialize;
 
 /// What a run says at its end.
@@ -33,7 +34,7 @@ impl Last {
         match happened {
             Happened::Said { summary, notes, artifacts, .. } => {
                 (self.summary, self.notes, self.stages) = (summary, notes, self.stages + 1);
-                let is_change = |written: &Written| written.change != Change::Unchanged;
+                let is_change = |written: &Written| written.change != FileChange::Unchanged;
                 self.files.extend(artifacts.into_iter().filter(is_change).map(|written| written.path));
             }
             Happened::Broke { .. } => self.stages += 1,

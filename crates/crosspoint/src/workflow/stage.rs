@@ -17,8 +17,8 @@ use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Unaccepted, Watch};
 use crosspoint_engine::store::Found;
 use crosspoint_exchange::admission::{self, Caller, Headers};
-use crosspoint_workflow::repository::{self, Applied, ClashReason, Fault, FileChange, NotApplied};
-use crosspoint_workflow::run::{Change, Clash, Clashed, Happened, StageRun, Written};
+use crosspoint_workflow::repository::{self, Applied, Fault, NotApplied};
+use crosspoint_workflow::run::{Happened, StageRun};
 
 use super::held::Hold;
 use super::runner::{Parting, Runner};
@@ -189,8 +189,8 @@ pub(super) async fn outcome(
         }
     };
     let (artifacts, conflicts) = match applied(attempt, place, record, stage, changes).await? {
-        Ok(Applied::Written(written)) => (written.into_iter().map(file).collect(), Vec::new()),
-        Ok(Applied::Conflict(clashes)) => (Vec::new(), clashes.into_iter().map(clash).collect()),
+        Ok(Applied::Written(written)) => (written, Vec::new()),
+        Ok(Applied::Conflict(clashes)) => (Vec::new(), clashes),
         Err(Some(why)) => return Ok(broken(not_applied(attempt, &job, why).await)),
         Err(None) => {
             return Ok(broken(Broken::of(Failure::Internal, "Writing the artifacts broke off; see the log.")));
@@ -280,21 +280,4 @@ async fn not_applied(attempt: &Attempt, job: &Job, why: NotApplied) -> Broken {
         }
         NotApplied::Fault(fault) => Broken::of(Failure::Internal, format!("{fault}. {}", fault.hint())),
     }
-}
-
-fn file(written: repository::Written) -> Written {
-    let change = match written.change {
-        FileChange::Created => Change::Created,
-        FileChange::Updated => Change::Updated,
-        FileChange::Unchanged => Change::Unchanged,
-    };
-    Written { path: written.path, change }
-}
-
-fn clash(clash: repository::Clash) -> Clash {
-    let why = match clash.why {
-        ClashReason::Exists => Clashed::Exists,
-        ClashReason::Missing => Clashed::Missing,
-    };
-    Clash { path: clash.path, why }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use crosspoint_workflow::run::{Clashed, Feature};
+use crosspoint_workflow::repository::ClashReason;
+use crosspoint_workflow::run::Feature;
 use serde_json::json;
 
 use super::*;
@@ -33,7 +34,7 @@ fn it_stays_once_it_is_known() {
 #[test]
 fn artifacts_that_clashed_were_not_written_and_do_not_count() {
     let mut run = specify();
-    said(&mut run, proceed().wrote(&["specs/005/spec.md"]).clashed(&[("specs/005/spec.md", Clashed::Exists)]));
+    said(&mut run, proceed().wrote(&["specs/005/spec.md"]).clashed(&[("specs/005/spec.md", ClashReason::Exists)]));
     assert_eq!(feature(&run), None);
 }
 

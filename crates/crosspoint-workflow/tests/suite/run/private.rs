@@ -1,6 +1,6 @@
 //! Nothing that agents or people said is printed by `Debug`.
 
-use crosspoint_workflow::run::Clashed;
+use crosspoint_workflow::repository::ClashReason;
 
 use super::*;
 
@@ -8,7 +8,7 @@ use super::*;
 fn debug_prints_sizes() {
     let mut run = one_stage("params = { a = \"sesame\" }\n[paths]\np = \"{feature}/\"");
     let all = escalate("sesame").notes(&["sesame"]).wrote(&["sesame/sesame"]);
-    let clashed = proceed().clashed(&[("sesame", Clashed::Exists)]).at(2);
+    let clashed = proceed().clashed(&[("sesame", ClashReason::Exists)]).at(2);
     let mut printed = vec![format!("{clashed:?}")];
     let happened = all.at(1);
     printed.push(format!("{happened:?}"));

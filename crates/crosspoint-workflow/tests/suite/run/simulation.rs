@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crosspoint_contracts::workflow::Recommendation;
 use crosspoint_workflow::definition::{Definition, Target};
-use crosspoint_workflow::run::{Clashed, Way, Why};
+use crosspoint_workflow::repository::ClashReason;
+use crosspoint_workflow::run::{Way, Why};
 use proptest::prelude::*;
 
 use super::envelopes::check;
@@ -47,7 +48,7 @@ impl Act {
         match self {
             Act::Say { success, recommendation, notes, paths, clashes } => {
                 let clashing: Vec<String> = (0..*clashes).map(|number| format!("c{number}.md")).collect();
-                let kinds = [Clashed::Exists, Clashed::Missing];
+                let kinds = [ClashReason::Exists, ClashReason::Missing];
                 let clashes: Vec<_> =
                     clashing.iter().zip(kinds.into_iter().cycle()).map(|(path, why)| (path.as_str(), why)).collect();
                 let said = output(Recommendation::ALL[*recommendation]).notes(&strs(notes)).wrote(&strs(paths));

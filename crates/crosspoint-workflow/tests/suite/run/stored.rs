@@ -1,6 +1,6 @@
 //! What happened and what was decided, as JSON. Stored runs are read by later versions, so the names stay.
 
-use crosspoint_workflow::run::Clashed;
+use crosspoint_workflow::repository::ClashReason;
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn json(happened: &Happened) -> String {
 
 #[test]
 fn what_happened_is_one_object() {
-    let full = retry().notes(&["n"]).wrote(&["a.md"]).clashed(&[("b.md", Clashed::Missing)]).at(1);
+    let full = retry().notes(&["n"]).wrote(&["a.md"]).clashed(&[("b.md", ClashReason::Missing)]).at(1);
     let broke = |job: Option<&str>, clause: Option<&str>| Happened::Broke {
         step: 3,
         job: job.map(str::to_owned),
@@ -39,7 +39,7 @@ fn what_was_decided_is_one_object() {
     let mut run = specify();
     let mut decided = vec![said(&mut run, proceed())];
     decided.push(said(&mut run, retry()));
-    decided.push(said(&mut run, proceed().clashed(&[("a", Clashed::Exists)])));
+    decided.push(said(&mut run, proceed().clashed(&[("a", ClashReason::Exists)])));
     decided.push(said(&mut run, escalate("Which?")));
     decided.push(answered(&mut run, "1"));
     decided.push(broke(&mut run));
