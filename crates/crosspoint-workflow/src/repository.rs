@@ -63,13 +63,13 @@ mod spelling;
 mod staging;
 mod undo;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use self::change::{
     Applied, Change, Clash, ClashReason, FileChange, Misplaced, NotApplied, Operation, Rules, Written,
 };
-pub use self::copy::{Copied, CopyFault, CopyLimits, copy};
+pub use self::copy::{Copied, CopyFault, CopyLimits};
 pub use self::diff::{Summary, diff};
 pub use self::fault::Fault;
 pub use self::limit::{
@@ -124,6 +124,16 @@ impl Repository {
         limit::check(changes)?;
         let protected = Protected::new(self.path(), &rules.protected);
         inspect::inspect(&self.root, changes, rules, &protected).map(drop)
+    }
+
+    /// Copies the root to a directory that must not exist yet. No output is half there: an apply that is under way is
+    /// waited for, as [`Repository::apply`] does.
+    ///
+    /// Links are copied as links and hard links as files. Places in `skip`, which are absolute, are left out, and so is
+    /// the copy itself where it is inside the root. When this returns, a power cut does not take the copy away.
+    pub fn copy_to(&self, to: &Path, skip: &[PathBuf], limits: CopyLimits) -> Result<Copied, CopyFault> {
+        let _lock = self.root.lock(self.lock_wait_max, &|| true)?;
+        copy::copy(self.path(), to, skip, limits)
     }
 
     /// Applies all changes of one output, or none.

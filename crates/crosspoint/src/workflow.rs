@@ -1,18 +1,22 @@
 //! Runs of workflows. A run is a job, and its stages are jobs of their own.
 //!
 //! In reading order: `order` is what a run is asked for with; `places` says where it may work and where it keeps its
-//! record, and `workplace` is where it works; `runner` drives a run as the link of a built-in agent, and `stage` has
-//! one stage done; `recovery` settles what a crash left half written, and `held` waits with a run that cannot go on;
-//! `output` reads what a stage gave, and `artifacts` the files in it; `ending` is what a run says at its end; `runs`
-//! tells the links of programs where a run works; `judge` looks at what a stage gave before its outcome is stored;
-//! `sweep` removes what runs left that are gone.
+//! record, `workplace` is where it works, and `began` remembers where it began; `runner` drives a run as the link of a
+//! built-in agent, and `stage` has one stage done; `neighbours` is what runs know of each other: `recovery` settles what
+//! is half written, and `turns` has outputs written one after the other; `held` waits with a run that cannot go on; `output` reads what a stage gave, and
+//! `artifacts` the files in it; `ending` is what a run says at its end; `runs` tells the links of programs where a run
+//! works; `judge` looks at what a stage gave before its outcome is stored; `sweep` removes what runs left that are
+//! gone; `blocking` keeps waits for the disk away from everything else.
 //!
 //! Where a run goes next is decided in `crosspoint-workflow`, which is pure. Here it is only done.
 
 mod artifacts;
+mod began;
+mod blocking;
 mod ending;
 mod held;
 mod judge;
+mod neighbours;
 mod order;
 mod output;
 mod places;
@@ -21,12 +25,14 @@ mod runner;
 mod runs;
 mod stage;
 mod sweep;
+mod turns;
 mod workplace;
 
 use crosspoint_exchange::refusal::Refusal;
 
+pub(crate) use held::why_held;
 pub(crate) use judge::Judges;
-pub(crate) use order::{Order, about};
+pub(crate) use order::{Order, about, brings_programs};
 pub(crate) use places::{Places, Roots};
 pub(crate) use runner::agent;
 pub(crate) use runs::Runs;

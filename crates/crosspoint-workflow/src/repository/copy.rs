@@ -21,7 +21,7 @@ use super::fault::Fault;
 use super::inspect::open_file;
 use super::protected::without_links;
 use super::root::{kind, sync_all};
-use super::staging::names;
+use super::staging::{is_name, names};
 
 /// How deep directories may be in each other. On the way to the deepest one two handles are open for each, and a
 /// process may have a thousand open files.
@@ -80,11 +80,8 @@ pub enum CopyFault {
     Fault(#[from] Fault),
 }
 
-/// Copies a root directory to a directory that must not exist yet.
-///
-/// Links are copied as links and hard links as files. Places in `skip`, which are absolute, are left out, and so is
-/// the copy itself where it is inside the root. When this returns, a power cut does not take the copy away.
-pub fn copy(root: &Path, to: &Path, skip: &[PathBuf], limits: CopyLimits) -> Result<Copied, CopyFault> {
+/// Copies a root directory: see [`super::Repository::copy_to`].
+pub(super) fn copy(root: &Path, to: &Path, skip: &[PathBuf], limits: CopyLimits) -> Result<Copied, CopyFault> {
     let root = root.canonicalize().map_err(|source| Fault::from_io(root, source))?;
     let from = fs::open(&root, DIRECTORY, Mode::empty()).map_err(|errno| Fault::of(&root, errno))?;
     fs::mkdir(to, Mode::RWXU).map_err(|errno| Fault::of(to, errno))?;
@@ -115,7 +112,9 @@ impl Copying<'_> {
         // A directory that was removed since it was opened reads as an empty one.
         for name in unless_gone(names(from)).map_err(fault)?.unwrap_or_default() {
             let path = path.join(OsStr::from_bytes(name.as_bytes()));
-            if !self.skipped.contains(&path) {
+            // What another process has left half written is no part of the repository.
+            let is_staging = depth == 0 && name.to_str().is_ok_and(is_name);
+            if !is_staging && !self.skipped.contains(&path) {
                 self.entry(from, to, &name, &path, depth)?;
             }
         }

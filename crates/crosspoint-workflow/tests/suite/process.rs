@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use crosspoint_workflow::repository::{
-    Change, CopyFault, CopyLimits, Fault, KEPT_FILE_BYTES_MAX, NotApplied, Repository, Rules, copy, failpoint, recover,
+    Change, CopyFault, CopyLimits, Fault, KEPT_FILE_BYTES_MAX, NotApplied, Repository, Rules, failpoint, recover,
 };
 use rustix::fs::{CWD, FileType, Mode, OFlags, mknodat, open};
 use rustix::process::{Resource, Rlimit};
@@ -149,7 +149,8 @@ fn apply_with(path: &Path, record: &str, step: u32, changes: &[Change]) {
 
 fn copy_all(path: &Path) {
     let limits = CopyLimits { files_max: 100, bytes_max: 1_000 };
-    match copy(&path.join("root"), &path.join("copy"), &[], limits) {
+    let copied = Repository::open(&path.join("root")).map_err(CopyFault::Fault);
+    match copied.and_then(|repository| repository.copy_to(&path.join("copy"), &[], limits)) {
         Ok(_) => {}
         Err(CopyFault::Fault(fault)) => end_with(&fault),
         Err(limit) => panic!("{limit}"),

@@ -151,6 +151,11 @@ pub(super) async fn retry_job(
     if retried.outcome().is_some() && retried.request.child_of().is_some() {
         return Err(of_a_stage(&retried).into());
     }
+    if retried.outcome().is_some() && app.brings_programs(&retried).await {
+        let hint = "begin it again with crosspoint workflow run FILE --root DIR";
+        let message = "this run had programs of its own workflow file, which a server does not start";
+        return Err(Refusal::conflict(message, hint).into());
+    }
     let key = idempotency_key(&headers)?;
     let retrying = app.engine().acting(who.on_record()).retry(retried.id(), key).await;
     let retried = retrying.map_err(|why| denied(&why, Refusal::no_such_job))?;
@@ -204,11 +209,21 @@ impl App {
 
     /// Why a job does not move. A run of a workflow may bring programs along, which no server starts.
     fn stuck(&self, job: &Job, ahead: Ahead) -> Option<Stuck> {
-        let mut stuck = self.engine().stuck(job, ahead)?;
-        if stuck.reason == NO_SERVER && *job.request.work == *crate::workflow::WORK {
-            stuck.reason = format!("no process drives it; it goes on with crosspoint workflow resume {}", job.id());
+        let stuck = self.engine().stuck(job, ahead);
+        if *job.request.work != *crate::workflow::WORK {
+            return stuck;
         }
-        Some(stuck)
+        match stuck {
+            Some(stuck) if stuck.reason == NO_SERVER => {
+                let reason = format!("no process drives it; it goes on with crosspoint workflow resume {}", job.id());
+                Some(Stuck { reason, ..stuck })
+            }
+            Some(stuck) if stuck.stage.is_some() => Some(stuck),
+            stuck => match crate::workflow::why_held(job) {
+                Some(reason) => Some(Stuck { reason, since: job.progress_at, stage: None }),
+                None => stuck,
+            },
+        }
     }
 
     /// Returns what is shown of the workflow that a job is a run of. What cannot be read is not shown.
@@ -216,7 +231,19 @@ impl App {
         if *job.request.work != *crate::workflow::WORK {
             return None;
         }
-        crate::workflow::about(&self.engine().document(job.seq()).await.ok()??.0)
+        let document = self.engine().document(job.seq()).await.ok()??;
+        // A definition may be long.
+        tokio::task::spawn_blocking(move || crate::workflow::about(&document.0)).await.ok().flatten()
+    }
+
+    /// Whether a job is a run whose programs are not started here.
+    async fn brings_programs(&self, job: &Job) -> bool {
+        if *job.request.work != *crate::workflow::WORK || self.places().starts_programs_of_definitions() {
+            return false;
+        }
+        let Ok(Some(document)) = self.engine().document(job.seq()).await else { return false };
+        let brings = move || crate::workflow::brings_programs(&document.0);
+        tokio::task::spawn_blocking(brings).await.is_ok_and(|brings| brings)
     }
 
     async fn workflows(&self, jobs: &[Job]) -> Vec<Option<Body>> {

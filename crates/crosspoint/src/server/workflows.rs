@@ -40,13 +40,7 @@ pub(super) async fn start_workflow(
         return Err(Refusal::stopping().into());
     }
     let (order, request_id) = read(&received)?;
-    let settled = order.settle(app.places()).map_err(|why| refused(&why.told(&order.definition)))?;
-    let agents = app.engine().agents();
-    let works_of = |name: &str| {
-        let agent = agents.iter().find(|agent| *agent.spec.name == *name)?;
-        Some(agent.spec.works.iter().map(ToString::to_string).collect())
-    };
-    settled.check_agents(&works_of).map_err(|why| refused(&why.told(&order.definition)))?;
+    check(&app, order).await?;
     let key = match idempotency_key(&headers)? {
         Some(key) => Key::Other(key),
         None if request_id.is_some() => Key::RequestId,
@@ -71,6 +65,21 @@ pub(super) async fn start_workflow(
     let submitted = app.engine().acting(who.on_record()).submit(new).await.map_err(|why| app.refuse(why, WORK))?;
     let job = watch_of(submitted).job();
     Ok(located(StatusCode::ACCEPTED, &job, &Beside::default()))
+}
+
+/// Checks an order, as far as that can be done before the run begins.
+async fn check(app: &App, order: Order) -> Result<(), Refused> {
+    let (places, agents) = (app.places().clone(), app.engine().agents());
+    // A definition may be long, and a root on a disk that is far away.
+    let checking = tokio::task::spawn_blocking(move || {
+        let works_of = |name: &str| {
+            let agent = agents.iter().find(|agent| *agent.spec.name == *name)?;
+            Some(agent.spec.works.iter().map(ToString::to_string).collect())
+        };
+        let checked = order.check(&places).and_then(|checked| checked.check_agents(&works_of));
+        checked.map_err(|why| refused(&why.told(&order.definition)))
+    });
+    Ok(checking.await.map_err(|_| Refusal::internal())??)
 }
 
 /// Reads an order, and the caller's own id of the run.

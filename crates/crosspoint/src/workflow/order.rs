@@ -1,14 +1,16 @@
 //! What a run of a workflow is asked for with: the input of its job.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crosspoint_contracts::clause::Level;
 use crosspoint_contracts::content::Body;
 use crosspoint_workflow::definition::{Definition, Mistake};
+use crosspoint_workflow::repository::Fault;
 use crosspoint_workflow::run::Feature;
 use serde::{Deserialize, Serialize};
 
+use super::began;
 use super::places::{NotAllowed, Places};
 
 /// What a run is asked for with. It holds content, so it has no `Debug`.
@@ -48,8 +50,15 @@ pub(crate) fn about(document: &[u8]) -> Option<Body> {
     Some(Body::of(&About { name: definition.name(), feature, root, dry_run: order.dry_run }))
 }
 
+/// Whether the workflow of the run that came as this document brings programs of its own.
+pub(crate) fn brings_programs(document: &[u8]) -> bool {
+    let order: Option<Order> = serde_json::from_slice(document).ok();
+    let definition = order.and_then(|order| Definition::read(&order.definition).ok());
+    definition.is_some_and(|definition| !definition.agents().is_empty())
+}
+
 /// An order that was checked.
-pub(crate) struct Settled {
+pub(crate) struct Checked {
     pub(crate) definition: Arc<Definition>,
     pub(crate) feature: Option<Feature>,
     /// The repository, without links on its way.
@@ -66,13 +75,15 @@ pub(crate) enum Unusable {
     Feature(String),
     /// The root is not there, or is not allowed.
     Root(NotAllowed),
+    /// The path of the root leads to another directory than when the run began.
+    Elsewhere(PathBuf),
     /// The definition brings programs of its own, which a server does not start for a caller.
     Programs,
 }
 
 impl Order {
     /// Checks an order, except for the agents that its stages name.
-    pub(crate) fn settle(&self, places: &Places) -> Result<Settled, Unusable> {
+    pub(crate) fn check(&self, places: &Places) -> Result<Checked, Unusable> {
         let definition = Definition::read(&self.definition).map_err(Unusable::Definition)?;
         if !definition.agents().is_empty() && !places.starts_programs_of_definitions() {
             return Err(Unusable::Programs);
@@ -80,7 +91,7 @@ impl Order {
         let feature = self.feature.as_deref().map(Feature::new).transpose();
         let feature = feature.map_err(|misnamed| Unusable::Feature(misnamed.to_string()))?;
         let root = places.allow(&self.root).map_err(Unusable::Root)?;
-        Ok(Settled { definition: Arc::new(definition), feature, root, dry_run: self.dry_run })
+        Ok(Checked { definition: Arc::new(definition), feature, root, dry_run: self.dry_run })
     }
 }
 
@@ -89,7 +100,12 @@ impl Unusable {
     pub(super) fn held(&self) -> Option<String> {
         match self {
             Unusable::Definition(_) | Unusable::Feature(_) => None,
+            Unusable::Root(why @ NotAllowed::Missing(_)) => Some(format!("{why}; put it back, or cancel the run")),
             Unusable::Root(why) => Some(format!("{why}; {}", why.hint())),
+            Unusable::Elsewhere(root) => {
+                let fault = Fault::AnotherRoot { root: root.clone() };
+                Some(format!("{fault}. {}", fault.hint()))
+            }
             Unusable::Programs => Some(
                 "the workflow brings programs of its own ([[agent]]), which a server does not start; when no server runs \
                  here, it goes on with crosspoint workflow resume"
@@ -114,6 +130,10 @@ impl Unusable {
                 vec![(format!("the feature cannot have this name: {why}"), hint.to_owned(), "/feature")]
             }
             Unusable::Root(why) => vec![(why.to_string(), why.hint(), "/root")],
+            Unusable::Elsewhere(root) => {
+                let fault = Fault::AnotherRoot { root: root.clone() };
+                vec![(fault.to_string(), fault.hint().to_owned(), "/root")]
+            }
             Unusable::Programs => {
                 let what = "the workflow brings programs of its own ([[agent]]), and a server starts only programs of its configuration";
                 let hint = "put them into the server's configuration, or run it in the command: crosspoint workflow run --embedded";
@@ -123,7 +143,15 @@ impl Unusable {
     }
 }
 
-impl Settled {
+impl Checked {
+    /// Checks that the path of the root still leads to where the run with this record began.
+    pub(super) fn where_it_began(self, record: &Path) -> Result<Checked, Unusable> {
+        match began::root(record) {
+            Some(began) if began != self.root => Err(Unusable::Elsewhere(self.root)),
+            Some(_) | None => Ok(self),
+        }
+    }
+
     /// Checks that the agents of all stages are known and take their actions. `works_of` says what an agent takes.
     pub(crate) fn check_agents(&self, works_of: &dyn Fn(&str) -> Option<Vec<String>>) -> Result<(), Unusable> {
         let mut wrong = self.definition.check(works_of);

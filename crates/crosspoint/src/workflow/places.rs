@@ -2,9 +2,11 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::neighbours::Neighbours;
 use crate::config::{Config, FILE_NAME};
 use crate::local::beside::outermost;
 
@@ -38,6 +40,7 @@ pub(crate) struct Places {
     protected: Vec<PathBuf>,
     /// Whether the store is in the data directory, so that all records there are of its jobs.
     has_store: bool,
+    neighbours: Arc<Neighbours>,
 }
 
 /// Why a run may not work in a directory.
@@ -66,7 +69,14 @@ impl Places {
         let beside = BESIDE_STORE.iter().map(|ending| with_ending(&store, ending));
         let protected = [outermost(&data).to_owned(), file, store.clone()].into_iter().chain(beside).collect();
         let has_store = store.parent() == Some(&*data);
-        Places { roots: config.workflow.roots.clone(), home, records: data.join(RECORDS), protected, has_store }
+        Places {
+            roots: config.workflow.roots.clone(),
+            home,
+            records: data.join(RECORDS),
+            protected,
+            has_store,
+            neighbours: Arc::default(),
+        }
     }
 
     /// Returns the directory without links on its way, if a run may work in it.
@@ -112,6 +122,11 @@ impl Places {
     /// Returns the directory in which a dry run works.
     pub(super) fn copy(&self, run: Uuid) -> PathBuf {
         self.record(run).join(COPY)
+    }
+
+    /// Returns what the runs know of each other.
+    pub(super) fn neighbours(&self) -> &Neighbours {
+        &self.neighbours
     }
 
     /// Returns what no artifact may touch.

@@ -5,7 +5,6 @@
 //! files that were written are not written again, so neither is done twice.
 
 use std::future::Future;
-use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,17 +13,19 @@ use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Question, Success};
 use crosspoint_engine::core::{INTERNAL, Spec};
+use crosspoint_engine::job::Job;
 use crosspoint_engine::policy::{self, Policy, Repeats};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
 use crosspoint_workflow::run::{Decided, Happened, Next, Run, StageRun, is_readable};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::blocking::blocking;
 use super::ending::Last;
 use super::held::Hold;
-use super::order::{Order, Settled};
+use super::order::{Checked, Order};
 use super::places::Places;
-use super::recovery::{self, Recovery};
+use super::recovery;
 use super::runs::Runs;
 use super::workplace::{self, Workplace};
 use super::{AGENT, WORK, stage};
@@ -41,7 +42,6 @@ pub(super) struct Runner {
     pub(super) places: Places,
     runs: Arc<Runs>,
     pub(super) schemas: Arc<Schemas>,
-    recovery: Recovery,
 }
 
 /// Why a run is not driven on.
@@ -74,8 +74,7 @@ pub(crate) fn agent(places: Places, runs: &Arc<Runs>, schemas: &Arc<Schemas>) ->
         waiting_max: u32::MAX,
         policy,
     };
-    let recovery = Recovery::default();
-    (spec, Arc::new(Runner { places, runs: runs.clone(), schemas: schemas.clone(), recovery }))
+    (spec, Arc::new(Runner { places, runs: runs.clone(), schemas: schemas.clone() }))
 }
 
 impl Link for Runner {
@@ -99,6 +98,11 @@ impl Link for Runner {
             }
         })
     }
+
+    /// Removes the copy of a dry run, now that its outcome is on disk. What the run changed is in its record.
+    fn tidy(self: Arc<Self>, job: Arc<Job>, _number: u32) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+        Box::pin(async move { workplace::clear_copy(&self.places, job.id().uuid()).await })
+    }
 }
 
 /// One step of a run, as it is stored and shown: what happened, at which stage, and what was decided.
@@ -119,29 +123,36 @@ struct StoredStep<'s> {
 
 impl Runner {
     async fn drive(&self, attempt: &Attempt) -> Result<Success, Parting> {
-        let settled = self.settle(attempt).await?;
-        self.recovery.all(self.places.records()).await;
+        let order = self.order(attempt).await?;
+        let recovery = &self.places.neighbours().recovery;
+        recovery.all(self.places.records()).await?;
         let id = attempt.job().id().uuid();
         let record = self.places.record(id);
         if attempt.is_resumed() {
             recovery::own(attempt, &record).await?;
         }
-        let place = Arc::new(workplace::of_run(&self.places, attempt, &settled).await?);
-        self.recovery.others(attempt, place.origin(), &record).await?;
+        recovery.others(attempt, &order.root, &record).await?;
+        let place = Arc::new(workplace::of_run(&self.places, attempt, &order).await?);
         let _under_way = self.runs.enter(id, place.clone());
-        let mut run = Run::begin(settled.definition.clone(), settled.feature.clone());
-        let mut last = Last::default();
-        for step in steps(attempt).await? {
-            let happened = stored(&step).ok_or_else(|| broken_record(attempt))?;
-            run.apply(&happened).map_err(|_| broken_record(attempt))?;
-            last.note(happened);
-        }
+        let run = Run::begin(order.definition.clone(), order.feature.clone());
+        let (run, last) = replayed(attempt, run).await?;
+        self.go_on(attempt, &place, run, last).await
+    }
+
+    /// Goes on with a run from where it stands.
+    async fn go_on(
+        &self,
+        attempt: &Attempt,
+        place: &Arc<Workplace>,
+        mut run: Run,
+        mut last: Last,
+    ) -> Result<Success, Parting> {
         let mut unstored = None;
         loop {
             let (at, iteration, happened) = match run.next() {
                 Next::Done => break,
                 Next::Stage(next) => {
-                    let happened = self.stage(attempt, (&place, &record), &next, unstored.take()).await?;
+                    let happened = self.stage(attempt, place, &next, unstored.take()).await?;
                     (next.stage.id.clone(), next.iteration, happened)
                 }
                 Next::Ask(asking) => {
@@ -157,9 +168,6 @@ impl Runner {
             last.note(happened);
         }
         store(attempt, unstored).await?;
-        if settled.dry_run {
-            workplace::clear_copy(&self.places, id).await;
-        }
         Ok(Success::of(Body::of(&last.outputs(&run))))
     }
 
@@ -168,18 +176,18 @@ impl Runner {
     ///
     /// A run that is taken up is not failed because it cannot go on here: it is held until it can, or until another
     /// process takes it up.
-    async fn settle(&self, attempt: &Attempt) -> Result<Settled, Parting> {
+    async fn order(&self, attempt: &Attempt) -> Result<Checked, Parting> {
         let input = attempt.input().await.map_err(failed)?;
         let order: Order = serde_json::from_str(input.get())
             .map_err(|_| invalid("The input is no order for a run: it needs a definition and a root."))?;
         let mut hold = Hold::default();
         loop {
             let (ordered, places) = (order.clone(), self.places.clone());
-            let settling = tokio::task::spawn_blocking(move || ordered.settle(&places));
-            let why = match settling.await {
-                Ok(Ok(settled)) => return Ok(settled),
-                Ok(Err(why)) => why,
-                Err(_) => return Err(Parting::Leaving),
+            let record = places.record(attempt.job().id().uuid());
+            let check = move || ordered.check(&places).and_then(|checked| checked.where_it_began(&record));
+            let why = match blocking(check).await? {
+                Ok(checked) => return Ok(checked),
+                Err(why) => why,
             };
             match why.held().filter(|_| attempt.is_resumed()) {
                 Some(why) => hold.wait(attempt, &why).await?,
@@ -196,7 +204,7 @@ impl Runner {
     async fn stage(
         &self,
         attempt: &Attempt,
-        (place, record): (&Arc<Workplace>, &PathBuf),
+        place: &Arc<Workplace>,
         next: &StageRun<'_>,
         before: Option<Body>,
     ) -> Result<Happened, Parting> {
@@ -209,6 +217,8 @@ impl Runner {
         };
         // A stage reads where it is started, and its files are written where the run began.
         place.reached(attempt).await?;
+        let own = self.places.record(attempt.job().id().uuid());
+        self.places.neighbours().recovery.others(attempt, &place.root, &own).await?;
         let mut before = before;
         let submitted = stage::submit(self, attempt, &next.stage.id, new, &mut before).await?;
         store(attempt, before).await?;
@@ -219,8 +229,19 @@ impl Runner {
             Err(broken) => return Ok(broken.happened(next.step)),
         };
         let job = stage::ended(attempt, next, &watch).await?;
-        stage::outcome(attempt, place, record, next, job).await
+        stage::outcome(attempt, (&self.places, place), next, job).await
     }
+}
+
+/// Returns a run as its steps left it, and what it has said.
+async fn replayed(attempt: &Attempt, mut run: Run) -> Result<(Run, Last), Parting> {
+    let mut last = Last::default();
+    for step in steps(attempt).await? {
+        let happened = stored(&step).ok_or_else(|| broken_record(attempt))?;
+        run.apply(&happened).map_err(|_| broken_record(attempt))?;
+        last.note(happened);
+    }
+    Ok((run, last))
 }
 
 /// Returns the steps of a run. A disk that cannot be read just now is no reason to end a run, or to leave it alone.
@@ -255,14 +276,17 @@ fn stored(step: &Body) -> Option<Happened> {
 /// asked for again.
 async fn answered(attempt: &Attempt, known: usize, prompt: &str) -> Result<Box<RawValue>, Parting> {
     let given = attempt.job().answers.iter().map(|answered| answered.answer.clone());
-    let mut answer = given.filter(|answer| is_readable(answer.get())).nth(known);
+    let read = |answer: &Body| serde_json::from_str(answer.get()).map_err(|_| broken_record(attempt));
+    if let Some(answer) = given.filter(|answer| is_readable(answer.get())).nth(known) {
+        return read(&answer);
+    }
     let mut prompt = prompt.to_owned();
     loop {
-        if let Some(answer) = answer.filter(|answer| is_readable(answer.get())) {
-            return serde_json::from_str(answer.get()).map_err(|_| broken_record(attempt));
-        }
         let asked = attempt.ask(Question::of(Body::of(&prompt).get()));
-        answer = Some(asked.await.map_err(|Gone| Parting::Over)?);
+        let answer = asked.await.map_err(|Gone| Parting::Over)?;
+        if is_readable(answer.get()) {
+            return read(&answer);
+        }
         if !prompt.ends_with(UNREADABLE) {
             prompt.push_str(UNREADABLE);
         }

@@ -1,5 +1,6 @@
 //! One stage of a run: a job for the stage's agent, and its files in the repository.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -17,10 +18,14 @@ use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Unaccepted, Watch};
 use crosspoint_engine::store::Found;
 use crosspoint_exchange::admission::{self, Caller, Headers};
-use crosspoint_workflow::repository::{self, Applied, Fault, NotApplied};
+use crosspoint_workflow::repository::{self, Applied, Fault, NotApplied, Repository};
 use crosspoint_workflow::run::{Happened, StageRun};
+use tokio::sync::OwnedMutexGuard;
 
+use super::blocking::blocking;
 use super::held::Hold;
+use super::places::Places;
+use super::recovery::LOCK_WAIT_MAX;
 use super::runner::{Parting, Runner};
 use super::workplace::Workplace;
 use super::{artifacts, output};
@@ -163,8 +168,7 @@ pub(super) async fn ended(attempt: &Attempt, stage: &StageRun<'_>, watch: &Watch
 /// the repository, or none of them is.
 pub(super) async fn outcome(
     attempt: &Attempt,
-    place: &Arc<Workplace>,
-    record: &std::path::Path,
+    (places, place): (&Places, &Arc<Workplace>),
     stage: &StageRun<'_>,
     job: Arc<Job>,
 ) -> Result<Happened, Parting> {
@@ -188,13 +192,11 @@ pub(super) async fn outcome(
             return Ok(broken(Broken { clause, ..Broken::of(Failure::BrokenContract, no_file.what) }));
         }
     };
-    let (artifacts, conflicts) = match applied(attempt, place, record, stage, changes).await? {
+    let writing = Writing { attempt, places, place, stage };
+    let (artifacts, conflicts) = match writing.applied(changes).await? {
         Ok(Applied::Written(written)) => (written, Vec::new()),
         Ok(Applied::Conflict(clashes)) => (Vec::new(), clashes),
-        Err(Some(why)) => return Ok(broken(not_applied(attempt, &job, why).await)),
-        Err(None) => {
-            return Ok(broken(Broken::of(Failure::Internal, "Writing the artifacts broke off; see the log.")));
-        }
+        Err(why) => return Ok(broken(not_applied(attempt, &job, why).await)),
     };
     let output::Output { success, summary, notes, recommendation } = said;
     Ok(Happened::Said { step: stage.step, job: id, success, summary, notes, recommendation, artifacts, conflicts })
@@ -215,56 +217,72 @@ async fn broke_rule(attempt: &Attempt, job: &Job, message: String) -> Broken {
     }
 }
 
-/// Applies the files of a stage. What is half written, and can be neither finished nor taken back just now, is tried
-/// again: nothing else may be done in the repository before it is.
-async fn applied(
-    attempt: &Attempt,
-    place: &Arc<Workplace>,
-    record: &std::path::Path,
-    stage: &StageRun<'_>,
-    changes: Vec<repository::Change>,
-) -> Result<Result<Applied, Option<NotApplied>>, Parting> {
-    if changes.is_empty() {
-        return Ok(Ok(Applied::Written(Vec::new())));
-    }
-    let changes = Arc::new(changes);
-    let mut hold = Hold::default();
-    loop {
-        place.reached(attempt).await?;
-        let fault = match apply(attempt, place, record, stage, changes.clone()).await {
-            Err(Some(NotApplied::Fault(fault @ (Fault::Unfinished { .. } | Fault::AnotherRoot { .. })))) => fault,
-            applied => return Ok(applied),
-        };
-        let half = if matches!(fault, Fault::Unfinished { .. }) { "its files are half written: " } else { "" };
-        hold.wait(attempt, &format!("{half}{fault}. {}", fault.hint())).await?;
-    }
+/// The files of a stage on their way into the repository.
+struct Writing<'w> {
+    attempt: &'w Attempt,
+    places: &'w Places,
+    place: &'w Arc<Workplace>,
+    stage: &'w StageRun<'w>,
 }
 
-/// Applies the files once. If the run is cancelled before they count, nothing is written.
-async fn apply(
-    attempt: &Attempt,
-    place: &Arc<Workplace>,
-    record: &std::path::Path,
-    stage: &StageRun<'_>,
-    changes: Arc<Vec<repository::Change>>,
-) -> Result<Applied, Option<NotApplied>> {
-    let (place, record, step) = (place.clone(), record.to_owned(), stage.step);
-    let rules = place.rules(&stage.stage.id);
-    let wanted = Arc::new(AtomicBool::new(true));
-    let is_wanted = wanted.clone();
-    let mut applying = tokio::task::spawn_blocking(move || {
-        let is_wanted = || is_wanted.load(Ordering::Relaxed);
-        place.open()?.apply_while(&record, step, &changes, &rules, &is_wanted)
-    });
-    let applied = tokio::select! {
-        applied = &mut applying => applied,
-        () = attempt.stopped() => {
-            wanted.store(false, Ordering::Relaxed);
-            applying.await
+impl Writing<'_> {
+    /// Applies the files. What is half written, and can be neither finished nor taken back just now, is tried again:
+    /// nothing else may be done in the repository before it is. So is what another program holds up.
+    async fn applied(&self, changes: Vec<repository::Change>) -> Result<Result<Applied, NotApplied>, Parting> {
+        if changes.is_empty() {
+            return Ok(Ok(Applied::Written(Vec::new())));
         }
-    };
-    // What a panic left in there is undone or finished by the next apply of this run.
-    applied.map_err(|_| None)?.map_err(Some)
+        let changes = Arc::new(changes);
+        let mut hold = Hold::default();
+        loop {
+            self.place.reached(self.attempt).await?;
+            let turn = self.places.neighbours().turn(self.attempt, &self.place.root, &self.record()).await?;
+            let fault = match self.once(changes.clone(), turn).await? {
+                Err(NotApplied::Fault(
+                    fault @ (Fault::Unfinished { .. } | Fault::AnotherRoot { .. } | Fault::Locked { .. }),
+                )) => fault,
+                applied => return Ok(applied),
+            };
+            let half = if matches!(fault, Fault::Unfinished { .. }) { "its files are half written: " } else { "" };
+            hold.wait(self.attempt, &format!("{half}{fault}. {}", fault.hint())).await?;
+        }
+    }
+
+    /// Applies the files once. If the run is cancelled before they count, nothing is written.
+    async fn once(
+        &self,
+        changes: Arc<Vec<repository::Change>>,
+        turn: OwnedMutexGuard<()>,
+    ) -> Result<Result<Applied, NotApplied>, Parting> {
+        let (places, place, record) = (self.places.clone(), self.place.clone(), self.record());
+        let (step, rules) = (self.stage.step, place.rules(&self.stage.stage.id));
+        let wanted = Arc::new(AtomicBool::new(true));
+        let is_wanted = wanted.clone();
+        let applying = blocking(move || {
+            let is_wanted = || is_wanted.load(Ordering::Relaxed);
+            let open = || Ok(place.open()?.with_lock_wait(LOCK_WAIT_MAX));
+            let apply = |repository: Repository| repository.apply_while(&record, step, &changes, &rules, &is_wanted);
+            let applied = open().map_err(NotApplied::Fault).and_then(apply);
+            // Noted before it is the turn of another run.
+            if let Err(NotApplied::Fault(Fault::Unfinished { .. })) = &applied {
+                places.neighbours().recovery.note(&record, &place.root);
+            }
+            drop(turn);
+            applied
+        });
+        let mut applying = std::pin::pin!(applying);
+        tokio::select! {
+            applied = &mut applying => applied,
+            () = self.attempt.stopped() => {
+                wanted.store(false, Ordering::Relaxed);
+                applying.await
+            }
+        }
+    }
+
+    fn record(&self) -> PathBuf {
+        self.places.record(self.attempt.job().id().uuid())
+    }
 }
 
 /// What could not be written. A path that became bad only after the stage had ended is on record beside the stage.

@@ -2,30 +2,48 @@
 //! of runs whose jobs are gone and copies of dry runs are removed.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crosspoint_engine::runtime::Engine;
-use crosspoint_workflow::repository;
+use crosspoint_workflow::repository::{self, Fault};
 use uuid::Uuid;
 
+use super::began;
 use super::places::Places;
+use super::recovery::log_unsettled;
 
 /// How often records are looked through. They do no harm but take room.
 const PERIOD: Duration = Duration::from_secs(3_600);
 
+/// How often files are tried again that are half written: nothing else is done in their repository.
+const AGAIN_PERIOD: Duration = Duration::from_secs(5);
+
 /// Looks through the records again and again.
 pub(crate) async fn sweep(engine: &Engine, places: &Places) {
+    let mut swept: Option<Instant> = None;
     loop {
-        sweep_once(engine, places).await;
-        tokio::time::sleep(PERIOD).await;
+        places.neighbours().recovery.again().await;
+        if swept.is_none_or(|at| at.elapsed() >= PERIOD) {
+            sweep_once(engine, places).await;
+            swept = Some(Instant::now());
+        }
+        tokio::time::sleep(AGAIN_PERIOD).await;
     }
 }
 
 /// Finishes or takes back what a run that is over has left half written: a caller that cancels a run may look at once.
+/// What cannot be settled just now is tried again, and meanwhile nothing else is done in that repository.
 pub(crate) async fn settle(places: &Places, run: Uuid) {
     let record = places.record(run);
-    if let Ok(Err(fault)) = tokio::task::spawn_blocking(move || repository::recover(&record)).await {
-        tracing::error!(%run, fault = fault.kind(), "files of a run are half written");
+    let recovering = record.clone();
+    let recovered = tokio::task::spawn_blocking(move || {
+        let fault = repository::recover(&recovering).err()?;
+        Some((fault, repository::half_written(&recovering).or_else(|| began::root(&recovering))))
+    });
+    let Ok(Some((fault, root))) = recovered.await else { return };
+    log_unsettled(&run, &fault);
+    if let (Fault::Unfinished { .. }, Some(root)) = (&fault, root) {
+        places.neighbours().recovery.note(&record, &root);
     }
 }
 

@@ -4,19 +4,25 @@
 //! that is kept would let a run write to a directory that was moved away while its agents read another one, and a
 //! server with many runs that wait for people would have no handles left.
 
+use std::fs::{DirBuilder, File};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use crosspoint_engine::runtime::Attempt;
-use crosspoint_workflow::repository::{self, CopyLimits, Fault, Repository, Rules};
+use crosspoint_workflow::repository::{self, CopyFault, CopyLimits, Fault, Repository, Rules};
 use uuid::Uuid;
 
+use super::began;
+use super::blocking::blocking;
 use super::held::Hold;
-use super::order::Settled;
+use super::order::Checked;
 use super::places::Places;
+use super::recovery::LOCK_WAIT_MAX;
 use super::runner::{Parting, invalid};
 
-/// How much a dry run copies at most: more is no repository that is copied while a person waits.
+/// How much a dry run copies at most: more is no repository that is copied while a person waits. It takes no more than
+/// half of what the disk has left either.
 const COPY_LIMITS: CopyLimits = CopyLimits { files_max: 500_000, bytes_max: 8 << 30 };
 
 /// The file in a record that says that the copy is whole.
@@ -28,8 +34,6 @@ pub(crate) struct Workplace {
     pub(crate) root: PathBuf,
     /// The number of that directory.
     inode: u64,
-    /// The repository of which a dry run has a copy.
-    copy_of: Option<PathBuf>,
     /// What no artifact may touch.
     protected: Vec<PathBuf>,
     /// The stages whose artifacts may be written under `.git`.
@@ -40,11 +44,6 @@ impl Workplace {
     /// Returns the repository, if it is still the directory that the run began in.
     pub(super) fn open(&self) -> Result<Repository, Fault> {
         Repository::open_again(&self.root, self.inode)
-    }
-
-    /// Returns the repository that the run was asked for.
-    pub(super) fn origin(&self) -> &Path {
-        self.copy_of.as_ref().unwrap_or(&self.root)
     }
 
     /// Waits until the directory is there in which the run began. Meanwhile the run is held.
@@ -61,24 +60,29 @@ impl Workplace {
 }
 
 /// Returns where the run works. A dry run works in a copy, which is made once.
-pub(super) async fn of_run(places: &Places, attempt: &Attempt, settled: &Settled) -> Result<Workplace, Parting> {
-    let allowed = settled.definition.stages().iter().filter(|stage| stage.allow_git);
+pub(super) async fn of_run(places: &Places, attempt: &Attempt, order: &Checked) -> Result<Workplace, Parting> {
+    let allowed = order.definition.stages().iter().filter(|stage| stage.allow_git);
     let git_stages = allowed.map(|stage| stage.id.clone()).collect();
-    let root = settled.root.clone();
-    if !settled.dry_run {
-        let opened = held(attempt, move || expect_at(Repository::open(&root)?, &root)).await?;
-        let (root, inode) = (settled.root.clone(), opened.inode());
+    let root = order.root.clone();
+    if !order.dry_run {
+        let record = places.record(attempt.job().id().uuid());
+        let open = move || {
+            let opened = expect_at(Repository::open(&root)?, &root)?;
+            began::expect(&record, &opened).map(|()| opened)
+        };
+        let opened = held(attempt, open).await?;
+        let (root, inode) = (order.root.clone(), opened.inode());
         let protected = places.protected().to_vec();
-        return Ok(Workplace { root, inode, copy_of: None, protected, git_stages });
+        return Ok(Workplace { root, inode, protected, git_stages });
     }
-    let copy = copied(places, attempt, settled).await?;
+    let copy = copied(places, attempt, order).await?;
     let opened = held(attempt, move || Repository::open(&copy)).await?;
     // What the run may not touch, it may not touch in the copy either: the diff would not be that of a real run.
     let settle = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
     let inside = places.protected().iter().filter_map(|path| Some(settle(path).strip_prefix(&root).ok()?.to_owned()));
     let protected = inside.map(|path| opened.path().join(path)).collect();
     let (inode, copy) = (opened.inode(), opened.path().to_owned());
-    Ok(Workplace { root: copy, inode, copy_of: Some(root), protected, git_stages })
+    Ok(Workplace { root: copy, inode, protected, git_stages })
 }
 
 /// Checks that no link was put at the path of the root after it was looked at: it might lead out of the allowed roots.
@@ -93,45 +97,76 @@ async fn held<T: Send + 'static>(
 ) -> Result<T, Parting> {
     let mut hold = Hold::default();
     loop {
-        let opening = open.clone();
-        match tokio::task::spawn_blocking(opening).await {
-            Ok(Ok(opened)) => return Ok(opened),
-            Ok(Err(fault)) => hold.wait(attempt, &format!("{fault}. {}", fault.hint())).await?,
-            Err(_) => return Err(Parting::Leaving),
+        match blocking(open.clone()).await? {
+            Ok(opened) => return Ok(opened),
+            Err(fault) => hold.wait(attempt, &format!("{fault}. {}", fault.hint())).await?,
         }
     }
 }
 
 /// Copies the repository for a dry run, unless that was done before a restart. Returns where the copy is.
-async fn copied(places: &Places, attempt: &Attempt, settled: &Settled) -> Result<PathBuf, Parting> {
+async fn copied(places: &Places, attempt: &Attempt, order: &Checked) -> Result<PathBuf, Parting> {
     let id = attempt.job().id().uuid();
-    let (root, copy, record) = (settled.root.clone(), places.copy(id), places.record(id));
-    let (skip, made) = (places.protected().to_vec(), copy.clone());
-    let copying = tokio::task::spawn_blocking(move || copy_once(&root, &copy, &record, &skip)).await;
-    match copying.unwrap_or_else(|_| Err("it broke off".to_owned())) {
-        Ok(()) => Ok(made),
-        Err(why) => {
-            // Half a copy is of no use, and may be large.
-            clear_copy(places, id).await;
-            Err(invalid(&format!("The repository cannot be copied for a dry run: {why}.")))
+    let (copy, record) = (places.copy(id), places.record(id));
+    let mut hold = Hold::default();
+    loop {
+        let turn = places.neighbours().turn(attempt, &order.root, &record).await?;
+        // One after the other: each looks how much room there is.
+        let copying = places.neighbours().copying.wait(places.records()).await;
+        let (root, copy, record) = (order.root.clone(), copy.clone(), record.clone());
+        let skip = places.protected().to_vec();
+        let made = blocking(move || {
+            let made = copy_once(&root, &copy, &record, &skip);
+            drop((turn, copying));
+            made
+        });
+        match made.await? {
+            Ok(()) => break,
+            Err(CopyFault::Fault(fault @ Fault::Locked { .. })) => {
+                hold.wait(attempt, &format!("{fault}. {}", fault.hint())).await?;
+            }
+            Err(why) => {
+                // Half a copy is of no use, and may be large.
+                clear_copy(places, id).await;
+                return Err(invalid(&format!("The repository cannot be copied for a dry run: {why}.")));
+            }
         }
     }
+    Ok(copy)
 }
 
-fn copy_once(root: &Path, copy: &Path, record: &Path, skip: &[PathBuf]) -> Result<(), String> {
+fn copy_once(root: &Path, copy: &Path, record: &Path, skip: &[PathBuf]) -> Result<(), CopyFault> {
     let done = record.join(COPIED);
     if done.exists() {
         return Ok(());
     }
-    repository::remove(copy).map_err(|fault| fault.to_string())?;
-    let mut private = std::fs::DirBuilder::new();
-    private.recursive(true).mode(0o700).create(record).map_err(|error| format!("{}: {error}", record.display()))?;
-    repository::copy(root, copy, skip, COPY_LIMITS).map_err(|fault| fault.to_string())?;
-    std::fs::write(&done, b"").map_err(|error| format!("{}: {error}", done.display()))
+    repository::remove(copy)?;
+    let fault = |source| Fault::Other { path: record.to_owned(), source };
+    DirBuilder::new().recursive(true).mode(0o700).create(record).map_err(fault)?;
+    let bytes_max = COPY_LIMITS.bytes_max.min(free_bytes(record).map_err(fault)? / 2);
+    let repository = expect_at(Repository::open(root)?, root)?.with_lock_wait(LOCK_WAIT_MAX);
+    repository.copy_to(copy, skip, CopyLimits { bytes_max, ..COPY_LIMITS })?;
+    let mark = || File::create(&done)?.sync_all().and_then(|()| File::open(record)?.sync_all());
+    Ok(mark().map_err(fault)?)
+}
+
+/// Returns how much may be written to the disk of this directory. The store is there too.
+fn free_bytes(directory: &Path) -> io::Result<u64> {
+    let room = rustix::fs::statvfs(directory)?;
+    Ok(room.f_bavail.saturating_mul(room.f_frsize))
 }
 
 /// Removes the copy of a dry run that is over. What the run changed is in its record.
 pub(super) async fn clear_copy(places: &Places, run: Uuid) {
-    let copy = places.copy(run);
-    let _ = tokio::task::spawn_blocking(move || repository::remove(&copy)).await;
+    let (copy, record) = (places.copy(run), places.record(run));
+    let clear = move || {
+        // What a cancelled run left half written would be looked for in the copy at each start.
+        let _ = repository::recover(&record);
+        // Half a copy must not be taken for a whole one.
+        match std::fs::remove_file(record.join(COPIED)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {}
+            Ok(()) | Err(_) => drop(repository::remove(&copy)),
+        }
+    };
+    let _ = tokio::task::spawn_blocking(clear).await;
 }

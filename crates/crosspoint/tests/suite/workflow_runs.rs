@@ -5,6 +5,7 @@ mod beside;
 mod commands;
 mod contracts;
 mod files;
+mod half_written;
 mod kept;
 mod kills;
 mod pages;

@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crosspoint_workflow::repository::{Copied, CopyFault, CopyLimits, copy, failpoint, remove};
+use crosspoint_workflow::repository::{Copied, CopyFault, CopyLimits, Fault, Repository, failpoint, remove};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
 use crate::process::{FAULT, play, play_around};
@@ -22,6 +24,28 @@ fn filled() -> Scratch {
     fs::hard_link(scratch.root().join("run.sh"), scratch.root().join("again.sh")).expect("it can be linked");
     mknodat(CWD, scratch.root().join("pipe"), FileType::Fifo, Mode::RUSR, 0).expect("it can be made");
     scratch
+}
+
+fn copy(root: &Path, to: &Path, skip: &[PathBuf], limits: CopyLimits) -> Result<Copied, CopyFault> {
+    Repository::open(root)?.copy_to(to, skip, limits)
+}
+
+/// A copy of half an output would be a state that the repository never had.
+#[test]
+fn a_copy_waits_for_outputs_and_leaves_out_what_is_half_written() {
+    let scratch = filled();
+    let staging = format!(".crosspoint-{:016x}", 7);
+    scratch.put(&format!("{staging}/new-0"), "half");
+    scratch.put(".crosspoint-notes/of.mine", "mine");
+    let held = fs::File::open(scratch.root()).expect("it is there");
+    held.try_lock().expect("nothing else has it");
+    let repository = Repository::open(&scratch.root()).expect("it is there").with_lock_wait(Duration::from_millis(10));
+    let to = scratch.path().join("copy");
+    let locked = repository.copy_to(&to, &[], LIMITS);
+    assert!(matches!(locked, Err(CopyFault::Fault(Fault::Locked { .. }))) && !to.exists(), "{locked:?}");
+    drop(held);
+    repository.copy_to(&to, &[], LIMITS).expect("it is copied");
+    assert!(to.join(".crosspoint-notes/of.mine").exists() && !to.join(staging).exists());
 }
 
 #[test]

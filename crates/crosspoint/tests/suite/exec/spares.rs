@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::programs::{agent, bash, children_of, nothing_runs_for};
+use crate::support::programs::{agent, bash, children_of, is_zombie, nothing_runs_for};
 use crate::support::server::{Server, until};
 
 /// Most supervisors that a server keeps.
@@ -71,6 +71,7 @@ fn a_spare_that_is_killed_costs_no_attempt() {
     for _ in 0..3 {
         let killed = spare(&server);
         kill(killed);
+        until("it has ended", || (is_zombie(killed) || !children_of(server.pid()).contains(&killed)).then_some(()));
         let job = server.done("quick", &json!({}));
         assert_eq!(job["state"], "completed", "{job}");
         assert_eq!(job["attempts"], 1, "{job}");

@@ -166,7 +166,7 @@ fn a_program_that_fails_hangs_or_floods_fails_the_stage() {
         ("echo 'disk full' >&2; exit 3".to_owned(), "", "agent_failed"),
         (format!("cat <<'END'\n{wrote}\nEND\nexit 3"), "", "agent_failed"),
         ("kill -9 $$".to_owned(), "", "agent_failed"),
-        ("exec sleep 600".to_owned(), "total_seconds = 0.5", "timeout"),
+        ("exec sleep 600".to_owned(), "total_seconds = 8", "timeout"),
         ("exec yes".to_owned(), "output_bytes = 100000", "resource_limit"),
     ] {
         let place = Place::new();
@@ -247,7 +247,7 @@ fn a_gigabyte_is_cut_off_at_the_default_limit_and_not_kept_in_memory() {
     let place = Place::new();
     let script = r#"cat > /dev/null; if [ -e "$PLACE/bad.reply" ]; then cat "$PLACE/bad.reply"; exit; fi
         head -c 1073741824 /dev/zero | tr '\0' x"#;
-    let server = place.server(&[place.configured_script("bad", script, "total_seconds = 50")]);
+    let server = place.server(&[place.configured_script("bad", script, "total_seconds = 500")]);
     let before = memory_kib(&server, "VmRSS");
     let (id, waiting, stage) = parked(&place, &server);
     let most = memory_kib(&server, "VmHWM");

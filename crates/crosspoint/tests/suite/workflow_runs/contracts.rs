@@ -4,6 +4,9 @@ use crosspoint_agent::{Agent, Context, Failure};
 use serde_json::{Value, json};
 
 use crate::functions::serve;
+use crate::support::bridge_agent::{human, inbox_of};
+use crate::support::server::until;
+use crate::support::workers::Worker;
 use crate::support::workflow_place::{Place, noted, said, stage, workflow, wrote};
 
 async fn review(input: Value, _: Context) -> Result<Value, Failure> {
@@ -61,6 +64,26 @@ fn an_agent_of_any_contract_does_a_stage() {
     }
     assert_eq!(jobs[4]["outcome"]["outputs"], json!({"what": "spec"}), "{}", jobs[4]);
     assert_eq!(jobs[5]["outcome"]["outputs"], json!({"WHAT": "SPEC"}), "{}", jobs[5]);
+}
+
+/// A person who answers in a directory, and a program that joined, are agents like any other.
+#[test]
+fn agents_that_are_asked_by_files_or_that_come_for_work_do_a_stage() {
+    let place = Place::new();
+    let server = place.server(&[human("inbox", "")]);
+    let _worker = Worker::joined(&server, "reader", &[], &["tr", "a-z", "A-Z"]);
+    let stages = [doing("ask", "human", "human"), doing("read", "reader", "reader")];
+    let id = server.run_workflow(&workflow(&stages), &place.repo());
+    until("the person is asked", || {
+        let asked = server.stages_of(&id).first().is_some_and(|stage| stage["state"] == "running");
+        asked.then_some(())
+    });
+    until("the person answers", || (inbox_of(&server).answer(&["--text", "yes"]) == 0).then_some(()));
+    let run = server.ended(&id);
+    assert_eq!(run["outcome"]["status"], "completed", "{run}");
+    let jobs = server.stages_of(&id);
+    assert_eq!(jobs[0]["outcome"]["status"], "completed", "{}", jobs[0]);
+    assert_eq!(jobs[1]["outcome"]["outputs"], json!({"WHAT": "SPEC"}), "{}", jobs[1]);
 }
 
 /// A program without a contract gives files as artifacts, and they are written like any others (ALL-10).

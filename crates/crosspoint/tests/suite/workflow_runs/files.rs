@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::server::Server;
+use crate::support::server::{Server, until};
 use crate::support::workflow_place::{Place, mode_of, said, stage, tree, workflow, wrote};
 
 fn one_stage(place: &Place) -> (Server, String) {
@@ -178,15 +178,60 @@ fn two_runs_may_work_in_one_root_at_once() {
     let place = Place::new();
     let server = place.server(&[place.configured("left", ""), place.configured("right", "")]);
     for agent in ["left", "right"] {
-        let files: Vec<String> = (0..200).map(|number| format!("{agent}/{number}.md")).collect();
-        let files: Vec<_> = files.iter().map(|path| (path.as_str(), "create", agent)).collect();
-        place.replies(agent, &[wrote(&files)]);
+        let files = |common| {
+            let files = (0..200).map(|number| (format!("{agent}/{number}.md"), agent));
+            files.chain([(common, agent)]).collect::<Vec<_>>()
+        };
+        let output = |files: Vec<(String, &str)>| {
+            wrote(&files.iter().map(|(path, text)| (path.as_str(), "create", *text)).collect::<Vec<_>>())
+        };
+        // Both want to make the first file, and one of them comes too late.
+        place.replies(agent, &[output(files("common.md".into())), output(files(format!("{agent}.md")))]);
     }
-    let begin = |agent: &str| server.run_workflow(&workflow(&[stage("write", agent, "")]), &place.repo());
+    let again = "retry = { goto = \"write\" }";
+    let begin = |agent: &str| server.run_workflow(&workflow(&[stage("write", agent, again)]), &place.repo());
     let runs = [begin("left"), begin("right")];
+    let mut iterations: Vec<u64> = Vec::new();
     for id in &runs {
         let run = server.ended(id);
-        assert_eq!(run["outcome"]["outputs"]["files"].as_array().map(Vec::len), Some(200), "{run}");
+        assert_eq!(run["outcome"]["outputs"]["files"].as_array().map(Vec::len), Some(201), "{run}");
+        iterations.extend(run["outcome"]["outputs"]["iterations"].as_u64());
     }
-    assert_eq!(place.tree().len(), 400);
+    iterations.sort_unstable();
+    assert_eq!((iterations, place.tree().len()), (vec![1, 2], 402));
+}
+
+/// The copy is of use until the outcome is on disk, and of none after it.
+#[test]
+fn a_dry_run_goes_on_after_a_kill_and_leaves_no_copy() {
+    let place = Place::new();
+    place.put("there.md", "old\n");
+    place.replies("writer", &[wrote(&[("there.md", "update", "new\n")])]);
+    place.replies("judge", &[said("Shall I?", "escalate"), said("Fine.", "proceed")]);
+    let mut server = place.server(&[place.configured("writer", ""), place.configured("judge", "")]);
+    let definition = workflow(&[stage("write", "writer", ""), stage("judge", "judge", "")]);
+    let begin = |server: &Server| {
+        let id = server.ordered(&json!({"definition": definition, "root": place.repo(), "dry_run": true}));
+        server.in_state(&id, "waiting");
+        id
+    };
+    let id = begin(&server);
+    server.kill();
+    server.restart();
+    server.answer_run(&id, &json!("yes"));
+    assert_eq!(server.ended(&id)["outcome"]["status"], "completed", "{}", server.log());
+    let gone = |server: &Server, id: &str| {
+        let record = server.data().join("workflows").join(id);
+        until("the copy is removed", || {
+            (!record.join("copy").exists() && !record.join("copied").exists()).then_some(())
+        });
+    };
+    gone(&server, &id);
+    assert!(server.get(&format!("/api/v1/workflows/{id}/diff")).text().contains("+new"), "what it did is known");
+    place.replies("judge", &[said("Shall I?", "escalate")]);
+    let id = begin(&server);
+    assert!(server.data().join("workflows").join(&id).join("copy").exists());
+    server.post(&format!("/api/v1/jobs/{id}/cancel"), "");
+    gone(&server, &id);
+    assert_eq!(place.got("there.md").as_deref(), Some("old\n"));
 }

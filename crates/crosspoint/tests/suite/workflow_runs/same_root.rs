@@ -1,11 +1,13 @@
 //! A run works in the directory that it began in, and in no other one that stands at its path later.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
 
 use serde_json::json;
 
 use crate::support::server::{Server, until};
-use crate::support::workflow_place::{Place, said, stage, workflow, wrote};
+use crate::support::workflow_place::{Place, said, stage, tree, workflow, wrote};
 
 /// Returns once the run is held, and says this.
 fn held(server: &Server, id: &str, why: &str) {
@@ -53,6 +55,92 @@ fn a_run_is_held_while_its_root_is_away() {
     assert_eq!(server.ended(&id)["outcome"]["status"], "completed", "{}", server.log());
 }
 
+/// Nothing drove the run when the directories were changed, and nothing was written before.
+#[test]
+fn another_directory_at_the_path_of_the_root_is_found_after_a_restart_too() {
+    let place = Place::new();
+    let (mut server, id) = asking_first(&place);
+    server.kill();
+    fs::rename(place.repo(), place.file("away")).expect("it can be moved");
+    fs::create_dir(place.repo()).expect("it can be made");
+    server.restart();
+    server.answer_run(&id, &json!("yes"));
+    held(&server, &id, "another directory");
+    fs::remove_dir(place.repo()).expect("it is empty, because no stage is begun meanwhile");
+    fs::rename(place.file("away"), place.repo()).expect("it can be moved");
+    assert_eq!(server.ended(&id)["outcome"]["status"], "completed", "{}", server.log());
+    assert_eq!((place.got("new.md").as_deref(), place.seen("judge").len()), (Some("new"), 2));
+}
+
+/// The path of the root may be a link, which leads elsewhere by then.
+#[test]
+fn a_link_that_leads_elsewhere_after_a_restart_is_another_root() {
+    let place = Place::new();
+    place.replies("judge", &[said("Shall I?", "escalate"), said("Fine.", "proceed")]);
+    let mut server = place.server(&[place.configured("judge", "")]);
+    let lead_to = |directory: &str| {
+        fs::create_dir_all(place.file(directory)).expect("it can be made");
+        let _ = fs::remove_file(place.file("current"));
+        std::os::unix::fs::symlink(place.file(directory), place.file("current")).expect("a link can be made");
+    };
+    lead_to("one");
+    let id = server.run_workflow(&workflow(&[stage("judge", "judge", "")]), &place.file("current"));
+    server.in_state(&id, "waiting");
+    server.kill();
+    lead_to("two");
+    server.restart();
+    server.answer_run(&id, &json!("yes"));
+    held(&server, &id, "another directory");
+    lead_to("one");
+    assert_eq!(server.ended(&id)["outcome"]["status"], "completed", "{}", server.log());
+}
+
+/// Its stage is done, and its agent is not asked again for what another program holds up.
+#[test]
+fn a_run_is_held_while_another_program_has_the_lock_of_its_root() {
+    let place = Place::new();
+    place.replies("writer", &[wrote(&[("new.md", "create", "new")])]);
+    let server = place.server(&[place.configured("writer", "")]);
+    let lock = fs::File::open(place.repo()).expect("it is there");
+    lock.try_lock().expect("nothing else has it");
+    let id = server.run_workflow(&workflow(&[stage("write", "writer", "")]), &place.repo());
+    held(&server, &id, "another program has held the lock");
+    drop(lock);
+    assert_eq!(server.ended(&id)["outcome"]["status"], "completed", "{}", server.log());
+    assert_eq!((place.got("new.md").as_deref(), place.seen("writer").len()), (Some("new"), 1));
+}
+
+/// A link that is put in place of a directory after the output was judged leads nothing out of the repository.
+#[test]
+fn a_link_that_is_planted_between_the_check_and_the_write_is_not_followed() {
+    let place = Place::new();
+    place.put("sub/old.md", "old");
+    place.replies("writer", &[wrote(&[("sub/new.md", "create", "new"), ("top.md", "create", "top")])]);
+    place.write("own.toml", &workflow(&[stage("write", "writer", ""), place.own("writer", "")]));
+    let pipe = place.file("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("it starts").success());
+    let mut command = place.command(&["workflow", "run", "own.toml", "--root", "repo"]);
+    command.env("CROSSPOINT_WAIT_AT", format!("planned:{}", pipe.display())).stderr(Stdio::piped());
+    let child = command.spawn().expect("it starts");
+    // This waits until the runner is there.
+    let open = fs::OpenOptions::new().write(true).open(&pipe).expect("it can be opened");
+    fs::rename(place.repo().join("sub"), place.file("elsewhere")).expect("it can be moved");
+    std::os::unix::fs::symlink(place.file("elsewhere"), place.repo().join("sub")).expect("a link can be made");
+    drop(open);
+    let ended = child.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&ended.stderr).into_owned();
+    assert_eq!(ended.status.code(), Some(3), "{said}");
+    assert!(said.contains("sub was changed by another program meanwhile"), "{said}");
+    let elsewhere = tree(&place.file("elsewhere"));
+    assert_eq!((elsewhere, place.tree()), (vec!["old.md".to_owned()], vec!["sub".to_owned()]), "nothing was written");
+    fs::remove_file(place.repo().join("sub")).expect("it is there");
+    fs::rename(place.file("elsewhere"), place.repo().join("sub")).expect("it can be moved");
+    let id = said.split_whitespace().skip_while(|word| *word != "run").nth(1).expect("its id").to_owned();
+    assert_eq!(place.crosspoint(&["jobs", "answer", &id, "--text", "mended"]).code, 0);
+    assert_eq!(place.crosspoint(&["workflow", "resume", &id]).code, 0);
+    assert_eq!((place.got("sub/new.md").as_deref(), place.got("top.md").as_deref()), (Some("new"), Some("top")));
+}
+
 /// A server has thousands of runs that wait for people, and not as many open files.
 #[test]
 fn runs_that_wait_keep_no_file_open() {
@@ -86,16 +174,13 @@ fn a_run_whose_half_written_files_cannot_be_settled_is_held() {
     let lock = fs::File::open(place.repo()).expect("it is there");
     lock.try_lock().expect("nothing else has it");
     let mut resume = place.command(&["workflow", "resume", &id]);
-    let child = resume.stderr(std::process::Stdio::piped()).spawn().expect("it starts");
-    until("it is held", || {
-        let shown = place.crosspoint(&["jobs", "show", &id, "--json", "--data", ".crosspoint"]);
-        let is_in_use = shown.stderr.contains("in use") || shown.stdout.contains("half written");
-        is_in_use.then_some(())
-    });
+    let mut child = resume.stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    let held = lines.find(|line| line.contains("held: its files are half written")).expect("it is held");
     drop(lock);
-    let ended = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&ended.stderr);
-    assert_eq!(ended.status.code(), Some(0), "{said}");
+    let ended = child.wait().expect("it ends");
+    let said = lines.fold(held, |said, line| said + "\n" + &line);
+    assert_eq!(ended.code(), Some(0), "{said}");
     assert!(!said.contains("nothing was written"), "{said}");
     assert_eq!((place.tree(), place.seen("writer").len()), (vec!["a.md".to_owned(), "b.md".to_owned()], 1));
 }

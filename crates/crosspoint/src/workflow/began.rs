@@ -1,0 +1,56 @@
+//! Where a run began. Another directory may be put at the path of the root while nothing drives the run, or a link on
+//! the way may lead elsewhere by then. A run that went on there would miss what it did before.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crosspoint_workflow::repository::{Fault, Repository};
+use serde::{Deserialize, Serialize};
+
+/// The file in the record of a run that says where it began, and what it is called until it is whole.
+const FILE: &str = "began.json";
+const UNFINISHED: &str = "began.new";
+
+/// The directory in which a run began: its path without links, and its number.
+#[derive(Deserialize, PartialEq, Serialize)]
+struct Began<'t> {
+    root: &'t str,
+    inode: u64,
+}
+
+/// Returns the path without links of the directory in which a run began, if it is known.
+pub(super) fn root(record: &Path) -> Option<PathBuf> {
+    let stored = fs::read_to_string(record.join(FILE)).ok()?;
+    serde_json::from_str::<Began<'_>>(&stored).ok().map(|began| PathBuf::from(began.root))
+}
+
+/// Checks that a run goes on in the directory that it began in. A run that begins there remembers it: when this
+/// returns, that is on disk.
+pub(super) fn expect(record: &Path, opened: &Repository) -> Result<(), Fault> {
+    let path = opened.path();
+    let now = Began { root: path.to_str().ok_or_else(|| Fault::NotUtf8(path.to_owned()))?, inode: opened.inode() };
+    let other = |source| Fault::Other { path: record.join(FILE), source };
+    let stored = match fs::read_to_string(record.join(FILE)) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return remember(record, &now).map_err(other),
+        stored => stored.map_err(other)?,
+    };
+    match serde_json::from_str::<Began<'_>>(&stored) {
+        Ok(began) if began == now => Ok(()),
+        Ok(_) => Err(Fault::AnotherRoot { root: path.to_owned() }),
+        Err(error) => Err(Fault::Record { file: FILE.to_owned(), why: error.to_string() }),
+    }
+}
+
+fn remember(record: &Path, began: &Began<'_>) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(record)?;
+    let unfinished = record.join(UNFINISHED);
+    let mut private = OpenOptions::new();
+    let mut file = private.write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+    file.write_all(&serde_json::to_vec(began)?)?;
+    file.sync_all()?;
+    fs::rename(unfinished, record.join(FILE))?;
+    File::open(record)?.sync_all()?;
+    record.parent().map_or(Ok(()), |records| File::open(records)?.sync_all())
+}

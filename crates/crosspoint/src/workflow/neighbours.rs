@@ -1,0 +1,44 @@
+//! What the runs of one process know of each other.
+
+use std::path::Path;
+
+use crosspoint_engine::runtime::Attempt;
+use tokio::sync::OwnedMutexGuard;
+
+use super::recovery::Recovery;
+use super::runner::Parting;
+use super::turns::Turns;
+
+/// What the runs of one process know of each other.
+#[derive(Default)]
+pub(super) struct Neighbours {
+    /// Files that are half written.
+    pub(super) recovery: Recovery,
+    /// Whose turn it is in the directory of records, where one copy is made at a time.
+    pub(super) copying: Turns,
+    turns: Turns,
+}
+
+impl Neighbours {
+    /// Waits until a run may write in a root, or copy it: it is its turn, and nothing of another run is half written
+    /// there.
+    pub(super) async fn turn(
+        &self,
+        attempt: &Attempt,
+        root: &Path,
+        own: &Path,
+    ) -> Result<OwnedMutexGuard<()>, Parting> {
+        loop {
+            let turn = tokio::select! {
+                turn = self.turns.wait(root) => turn,
+                () = attempt.stopped() => return Err(Parting::Over),
+            };
+            if !self.recovery.is_unsettled(root, own) {
+                return Ok(turn);
+            }
+            // The run whose files they are needs the turn to settle them.
+            drop(turn);
+            self.recovery.others(attempt, root, own).await?;
+        }
+    }
+}
