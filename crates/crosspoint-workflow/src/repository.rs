@@ -73,8 +73,8 @@ pub use self::copy::{Copied, CopyFault, CopyLimits};
 pub use self::diff::{Summary, diff};
 pub use self::fault::Fault;
 pub use self::limit::{
-    CHANGES_MAX, CONTENT_BYTES_MAX, DEPTH_MAX, KEPT_FILE_BYTES_MAX, LOCK_WAIT_MAX, NAME_BYTES_MAX, PATH_BYTES_MAX,
-    REFUSED_MAX, SHOWN_PATH_CHARACTERS_MAX,
+    CHANGES_MAX, CONTENT_BYTES_MAX, DEPTH_MAX, DIRECTORIES_BYTES_MAX, KEPT_FILE_BYTES_MAX, LOCK_WAIT_MAX,
+    NAME_BYTES_MAX, PATH_BYTES_MAX, REFUSED_MAX, SHOWN_PATH_CHARACTERS_MAX,
 };
 use self::protected::Protected;
 pub use self::recover::{Recovered, half_written, recover, recover_within};

@@ -13,6 +13,7 @@ use rustix::path::Arg;
 
 use super::change::{Change, NotApplied, Rules};
 use super::fault::Fault;
+use super::limit::{self, DIRECTORIES_BYTES_MAX};
 use super::parents::Parents;
 use super::protected::Protected;
 use super::root::{Root, kind, look};
@@ -69,7 +70,7 @@ pub(super) fn inspect(
 ) -> Result<Inspected, NotApplied> {
     let normals: Vec<String> = changes.iter().map(|change| spelling::normal(&change.path)).collect();
     spelling::judge(changes, &normals, rules).none().map_err(NotApplied::Refused)?;
-    let mut look = Look { root, protected, parents: Parents::new(root), ways: BTreeMap::new() };
+    let mut look = Look { root, protected, parents: Parents::new(root), ways: BTreeMap::new(), ways_bytes: 0 };
     let (mut files, mut complaints) = (Vec::with_capacity(changes.len()), Complaints::default());
     for (change, path) in changes.iter().zip(normals) {
         match look.at(&path, &change.content)? {
@@ -92,6 +93,8 @@ struct Look<'r> {
     parents: Parents<'r>,
     /// The directories that were looked at.
     ways: BTreeMap<String, Way>,
+    /// The bytes of their paths: a path of many parts takes much more than its own length.
+    ways_bytes: u64,
 }
 
 impl Look<'_> {
@@ -132,6 +135,8 @@ impl Look<'_> {
             Way::Open => self.directory(above, name, path)?,
             other @ (Way::Missing | Way::Wrong(..)) => other,
         };
+        self.ways_bytes += path.len() as u64;
+        limit::at_most("bytes of paths of directories", self.ways_bytes, DIRECTORIES_BYTES_MAX)?;
         self.ways.insert(path.to_owned(), way);
         Ok(way)
     }

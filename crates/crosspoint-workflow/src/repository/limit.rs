@@ -20,6 +20,9 @@ pub const NAME_BYTES_MAX: usize = 255;
 /// Number of parts of a path. No source tree is as deep, and each part costs a look.
 pub const DEPTH_MAX: usize = 128;
 
+/// Paths of all directories on the way to the files of one output, in bytes. All of them are in memory at once.
+pub const DIRECTORIES_BYTES_MAX: u64 = 64 << 20;
+
 /// Largest file of which a record keeps the content, in bytes. A longer one is not shown in a difference anyway.
 pub const KEPT_FILE_BYTES_MAX: u64 = 16 << 20;
 

@@ -4,7 +4,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crosspoint_workflow::repository::{CHANGES_MAX, Fault, NotApplied, Repository, Rules, failpoint, recover};
+use crosspoint_workflow::repository::{
+    CHANGES_MAX, DIRECTORIES_BYTES_MAX, Fault, NotApplied, Repository, Rules, failpoint, recover,
+};
 
 use crate::crash::{clean, prepared, state_after};
 use crate::process::{FAULT, UNFINISHED, output, play, play_with_short_files, was_fine, was_killed};
@@ -142,6 +144,18 @@ fn another_directory_at_the_path_of_the_root_is_a_fault_that_says_what_to_do() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+/// A path of many parts names many directories, and each of them has a long path.
+#[test]
+fn the_paths_of_all_directories_together_are_limited() {
+    let scratch = Scratch::new();
+    let deep = |number: u32| (0..127).map(|_| format!("{number:030}")).collect::<Vec<_>>().join("/") + "/f";
+    let changes: Vec<_> = (0..300).map(|number| create(&deep(number), "")).collect();
+    let checked = scratch.open().check(&changes, &Rules::default());
+    let is_limited = matches!(checked, Err(NotApplied::Fault(Fault::Limit { limit: DIRECTORIES_BYTES_MAX, .. })));
+    assert!(is_limited, "{checked:?}");
+    assert!(scratch.open().check(&changes[..100], &Rules::default()).is_ok());
 }
 
 #[test]

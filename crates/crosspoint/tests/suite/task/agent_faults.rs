@@ -228,7 +228,9 @@ fn an_agent_that_stops_answering_has_timed_out() {
         let agent = TaskAgent::answering(
             move |call| if call.what == hang || hang == "post" { Reply::Hang } else { Reply::Kept },
         );
-        let job = done_by(&agent, "silence_seconds = 1");
+        // The agent is told after the job has ended, so the server must still be there.
+        let server = Server::configured(&agent.configuration("helper", "silence_seconds = 1"));
+        let job = ended(&server, &server.begin("helper"));
         assert_eq!(failure(&job), ("timeout", "unknown"), "{what}: {job}");
         assert!(text(&job["outcome"]["failure"]["message"]).contains("sign of life"));
         agent.awaited("cancel", 1);

@@ -87,6 +87,28 @@ fn other_runs_in_a_repository_are_held_while_files_are_half_written_there() {
     assert_eq!(staging(&stuck.place.repo()), [PathBuf::new(); 0]);
 }
 
+/// The journal of a step that cannot be read says neither which files are half written nor where.
+#[test]
+fn other_runs_are_held_also_where_the_journal_is_damaged() {
+    let mut stuck = Stuck::new();
+    stuck.held(&stuck.run, "its files are half written");
+    stuck.server.kill();
+    let record = stuck.server.data().join("workflows").join(&stuck.run);
+    let is_journal =
+        |path: &PathBuf| path.extension().is_some_and(|kind| kind == "json") && !path.ends_with("began.json");
+    let entries = fs::read_dir(&record).expect("it is there").flatten().map(|entry| entry.path());
+    let journal = entries.filter(is_journal).next().expect("a journal");
+    let kept = fs::read(&journal).expect("it can be read");
+    fs::write(&journal, &kept[..kept.len() / 2]).expect("it can be written");
+    stuck.server.restart();
+    let other = stuck.begin_another();
+    stuck.held(&other, "half written there");
+    fs::write(&journal, &kept).expect("it can be written");
+    stuck.mend();
+    assert_eq!(stuck.server.ended(&other)["outcome"]["status"], "completed", "{}", stuck.server.log());
+    assert_eq!(stuck.server.ended(&stuck.run)["outcome"]["status"], "completed", "{}", stuck.server.log());
+}
+
 /// Nobody drives it any more, so the server itself tries again.
 #[test]
 fn what_a_cancelled_run_has_half_written_is_settled_as_soon_as_that_is_possible() {
