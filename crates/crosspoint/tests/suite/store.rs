@@ -8,5 +8,5 @@ mod older;
 mod one_server;
 mod outage;
 mod poison;
-mod sync;
+pub(crate) mod sync;
 mod write_errors;

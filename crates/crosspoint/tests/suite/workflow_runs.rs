@@ -15,5 +15,6 @@ mod routes;
 mod said;
 mod same_root;
 mod stages_that_wait;
+mod syncs;
 mod taking_up;
 mod terminal;

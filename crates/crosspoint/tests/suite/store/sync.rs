@@ -81,7 +81,7 @@ impl Watched {
         Watched { server, place }
     }
 
-    fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         fs::metadata(self.place.join("count")).map_or(0, |file| file.len())
     }
 
