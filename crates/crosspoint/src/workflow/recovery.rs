@@ -134,10 +134,9 @@ fn settle_all(records: &Path) -> Vec<(PathBuf, PathBuf)> {
 
 /// Says in the log what is left of a run.
 pub(super) fn log_unsettled(run: &dyn Display, fault: &Fault) {
-    match fault {
-        Fault::Unfinished { why, .. } => {
-            tracing::error!(%run, fault = why.kind(), "files of a run are half written");
-        }
-        fault => tracing::error!(%run, fault = fault.kind(), "what a crash left of a run cannot be cleared away"),
+    if let Fault::Unfinished { why, .. } = fault {
+        tracing::error!(%run, fault = why.kind(), "files of a run are half written");
+    } else {
+        tracing::error!(%run, fault = fault.kind(), "what a crash left of a run cannot be cleared away");
     }
 }

@@ -84,7 +84,7 @@ fn other_runs_in_a_repository_are_held_while_files_are_half_written_there() {
     }
     let got = ["a.md", "sub/b.md", "c.md"].map(|path| stuck.place.got(path).unwrap_or_default());
     assert_eq!(got, ["new a\n", "new b\n", "c\n"]);
-    assert_eq!(staging(&stuck.place.repo()), [PathBuf::new(); 0]);
+    assert_eq!(staging(&stuck.place.repo()), Vec::<PathBuf>::new());
 }
 
 /// The journal of a step that cannot be read says neither which files are half written nor where.
@@ -96,8 +96,8 @@ fn other_runs_are_held_also_where_the_journal_is_damaged() {
     let record = stuck.server.data().join("workflows").join(&stuck.run);
     let is_journal =
         |path: &PathBuf| path.extension().is_some_and(|kind| kind == "json") && !path.ends_with("began.json");
-    let entries = fs::read_dir(&record).expect("it is there").flatten().map(|entry| entry.path());
-    let journal = entries.filter(is_journal).next().expect("a journal");
+    let mut entries = fs::read_dir(&record).expect("it is there").flatten().map(|entry| entry.path());
+    let journal = entries.find(is_journal).expect("a journal");
     let kept = fs::read(&journal).expect("it can be read");
     fs::write(&journal, &kept[..kept.len() / 2]).expect("it can be written");
     stuck.server.restart();
@@ -122,5 +122,5 @@ fn what_a_cancelled_run_has_half_written_is_settled_as_soon_as_that_is_possible(
     assert_eq!(stuck.server.ended(&other)["outcome"]["status"], "completed", "{}", stuck.server.log());
     let got = ["a.md", "sub/b.md", "c.md"].map(|path| stuck.place.got(path).unwrap_or_default());
     assert!(got == ["old a\n", "old b\n", "c\n"] || got == ["new a\n", "new b\n", "c\n"], "{got:?}");
-    assert_eq!(staging(&stuck.place.repo()), [PathBuf::new(); 0]);
+    assert_eq!(staging(&stuck.place.repo()), Vec::<PathBuf>::new());
 }

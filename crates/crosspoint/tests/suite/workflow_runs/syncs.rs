@@ -25,5 +25,4 @@ fn a_stage_that_does_nothing_takes_three_syncs_at_most() {
     let syncs = watched.count() - before;
     assert!(syncs >= STAGES, "{syncs}: each stage is on disk");
     assert!(syncs <= STAGES * OF_A_STAGE_MAX + BESIDE_MAX, "{syncs} syncs for {STAGES} stages");
-    println!("{syncs} syncs for {STAGES} stages");
 }
