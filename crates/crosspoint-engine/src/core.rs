@@ -68,7 +68,7 @@ pub struct Core {
     /// `taken`.
     driven_from: Seq,
     taken: BTreeSet<Seq>,
-    /// Stages that were there at the start, and that their jobs have not come to again since. They are not driven.
+    /// Stages that were there at the start, and that their jobs have not come to again since. Nothing of them is begun.
     behind: BTreeSet<Seq>,
     resting: bool,
     shares: room::Shares,
@@ -203,7 +203,6 @@ impl Core {
         if let Some(live) = self.jobs.remove(&seq) {
             self.shares.change(&live.job.request, live.charged.as_ref(), -1);
             self.remove_child(&live.job.request);
-            self.behind.remove(&seq);
         }
     }
 
@@ -354,6 +353,9 @@ impl Core {
         }
         if job.outcome().is_some() {
             self.remove(seq);
+            if self.behind.remove(&seq) {
+                batch.taken.insert(seq);
+            }
             if before.aside.is_some() {
                 batch.aside.insert(seq, None);
             }

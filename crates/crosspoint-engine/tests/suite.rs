@@ -80,6 +80,8 @@ mod scratch;
 mod simulation;
 #[path = "suite/stage.rs"]
 mod stage;
+#[path = "suite/stages_at_a_start.rs"]
+mod stages_at_a_start;
 #[path = "suite/store.rs"]
 mod store;
 #[path = "suite/store_events.rs"]

@@ -50,7 +50,7 @@ pub struct Batch {
     pub effects: Vec<Effect>,
     /// Jobs that changed, on disk or only in memory.
     pub touched: BTreeSet<Seq>,
-    /// Jobs that were held and are driven from now on.
+    /// Jobs that were held and are driven from now on, or have ended.
     pub taken: BTreeSet<Seq>,
 }
 

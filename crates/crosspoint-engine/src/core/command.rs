@@ -228,6 +228,22 @@ impl Mode {
     pub fn is_serve(&self) -> bool {
         matches!(self, Mode::Serve | Mode::ServeBut { .. })
     }
+
+    /// Takes note that these jobs are driven from now on, or have ended.
+    pub(crate) fn take(&mut self, seqs: &BTreeSet<Seq>) {
+        match self {
+            Mode::ServeBut { behind } => {
+                for seq in seqs {
+                    behind.remove(seq);
+                }
+                if behind.is_empty() {
+                    *self = Mode::Serve;
+                }
+            }
+            Mode::HeldBefore { taken, .. } => taken.extend(seqs),
+            Mode::Serve | Mode::Held => {}
+        }
+    }
 }
 
 impl Submission {

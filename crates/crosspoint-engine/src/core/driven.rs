@@ -9,6 +9,7 @@ use crate::breaker;
 use crate::id::{JobId, Seq};
 use crate::job::Job;
 use crate::machine::{End, Event};
+use crate::policy::Recovery;
 
 impl Core {
     /// Takes up the work that was under way when the last orchestrator ended. Called once, at the start.
@@ -19,22 +20,34 @@ impl Core {
         }
         self.doubt_suspects();
         self.leave_stages();
-        let seqs: Vec<Seq> = self.jobs.keys().copied().filter(|seq| self.is_driven(*seq)).collect();
+        let is_ours = |seq: &Seq| self.is_driven(*seq) || self.behind.contains(seq);
+        let seqs: Vec<Seq> = self.jobs.keys().copied().filter(is_ours).collect();
         for seq in seqs {
             self.resume_job(seq, self.end_of(seq), now, batch);
         }
         self.is_alive(now, batch);
     }
 
-    /// Leaves the stages of jobs where they are until those come to them: a job may have to wait before anything is done
-    /// for it, and meanwhile the time of its stage does not count.
+    /// Has the stages of jobs wait until those come to them: a job may have to wait before anything is done for it.
+    /// Attempts that died with the last orchestrator are over; another one is not begun, and no time counts meanwhile.
     fn leave_stages(&mut self) {
         let parents = self.children.iter().filter(|(parent, _)| self.job(self.ids.read(**parent).seq()).is_some());
-        let stages: Vec<Seq> = parents.flat_map(|(_, stages)| stages.iter().copied()).collect();
+        let stages = parents.flat_map(|(_, stages)| stages.iter().copied());
+        let stages: Vec<Seq> = stages.filter(|seq| self.is_driven(*seq) && !self.is_gone_on_with(*seq)).collect();
         for seq in stages {
             self.unwatch(seq);
             self.count(seq, -1);
             self.behind.insert(seq);
+        }
+    }
+
+    /// Whether the agent of a job goes on with it while no orchestrator runs. It is listened to from the start: what it
+    /// has done meanwhile would be lost, and be done again.
+    fn is_gone_on_with(&self, seq: Seq) -> bool {
+        let Some(job) = self.job(seq).filter(|job| job.running().is_some()) else { return false };
+        match self.policy(job).recovery {
+            Recovery::Resume | Recovery::ResumeOnce => true,
+            Recovery::Rerun | Recovery::Fail => false,
         }
     }
 

@@ -333,7 +333,8 @@ impl Committer {
     /// Releases what was decided, now that it is on disk: it is published, carried out and answered.
     fn released(&mut self, mut batch: Batch, answered: Vec<(Pending, Reply)>) {
         if !batch.taken.is_empty() {
-            self.show_mode();
+            self.mode.take(&batch.taken);
+            self.engine.published().post_taken(&batch.taken);
         }
         self.core.committed(&batch);
         if !batch.grants.is_empty() {

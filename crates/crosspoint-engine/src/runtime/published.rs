@@ -3,7 +3,7 @@
 
 mod watched;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -237,7 +237,17 @@ impl Published {
 
     /// Publishes which jobs are driven.
     pub(super) fn post_mode(&self, mode: &Mode) {
-        lock(&self.mode).clone_from(mode);
+        self.change_mode(|now| now.clone_from(mode));
+    }
+
+    /// Publishes that these jobs are driven from now on, or have ended.
+    pub(super) fn post_taken(&self, seqs: &BTreeSet<Seq>) {
+        self.change_mode(|mode| mode.take(seqs));
+    }
+
+    fn change_mode(&self, change: impl FnOnce(&mut Mode)) {
+        let mut mode = lock(&self.mode);
+        change(&mut mode);
         self.drives_all.store(*mode == Mode::Serve, Ordering::Release);
     }
 

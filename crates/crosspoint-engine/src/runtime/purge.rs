@@ -120,9 +120,11 @@ impl Purger {
             Ok(purged) => {
                 self.next.drain(..purged.jobs);
                 self.leftover = purged.leftover;
+                // They are looked at again when they would be due if they had ended now.
+                purged.kept.iter().for_each(|seq| ended.note(*seq, now));
                 let took = began.elapsed();
                 self.rests_until = began + took + (took * PAUSES).min(PAUSE_MAX);
-                Stepped::Done(Step { jobs: purged.jobs as u64, keys: purged.keys })
+                Stepped::Done(Step { jobs: (purged.jobs - purged.kept.len()) as u64, keys: purged.keys })
             }
             Err(fault @ Fault::Lost { .. }) => Stepped::Lost(fault),
             Err(fault) => self.failed(&fault),

@@ -25,17 +25,16 @@ impl Attempt {
         self.report(Event::Step { attempt: self.number(), step }).await
     }
 
-    /// Returns the steps of this job that are on disk, in order.
-    pub async fn steps(&self) -> Result<Vec<Body>, Fault> {
-        let mut steps = Vec::new();
-        let Some(mut events) = self.engine().follow(self.job().id(), 0).await? else { return Ok(steps) };
+    /// Reads the steps of this job that are on disk, in order. There may be more than fit into memory together.
+    pub async fn steps(&self, mut each: impl FnMut(Body) + Send) -> Result<(), Fault> {
+        let Some(mut events) = self.engine().follow(self.job().id(), 0).await? else { return Ok(()) };
         // Only what happened already: nothing is waited for.
         while let Some(entry) = events.next(Instant::now()).await? {
             if let What::Step { step } = entry.what {
-                steps.push(step);
+                each(step);
             }
         }
-        Ok(steps)
+        Ok(())
     }
 
     /// Has another job done as a stage of this one. A stage whose key is known already is that job, so a stage that was
@@ -65,7 +64,9 @@ impl Attempt {
 
     /// Whether a step is stored, as the last one.
     async fn has_step(&self, step: &Body) -> Result<bool, Fault> {
-        Ok(self.steps().await?.last() == Some(step))
+        let mut last = None;
+        self.steps(|stored| last = Some(stored)).await?;
+        Ok(last.as_ref() == Some(step))
     }
 
     /// Returns the job with this id in this store, whatever became of it. For links that find traces of other jobs

@@ -5,12 +5,15 @@
 //! every reader, also after a crash. Its events may be two gigabytes. Those that are left are remembered in a table, by
 //! the last of them, and the next steps follow the chain from there. Numbers of jobs are never given twice: when the
 //! newest row is removed, its number is kept.
+//!
+//! A stage stays as long as the job that it is a stage of: the job may come to it again, and would have it done again.
 
 use rusqlite::{OptionalExtension, Transaction, params};
+use uuid::Uuid;
 
 use super::write::Error;
-use super::{Fault, Store, name, outcome, row};
-use crate::id::Seq;
+use super::{Fault, Store, name, outcome, row, secret};
+use crate::id::{Ids, Seq};
 use crate::keys::Hash;
 
 /// Most that one step removes. The row that exceeds the budget is still removed.
@@ -29,6 +32,8 @@ pub struct Purged {
     pub rows: u64,
     /// How many of the named jobs, from the first on, the step has dealt with.
     pub jobs: usize,
+    /// Which of these were not removed, because they are stages of jobs that have not ended.
+    pub kept: Vec<Seq>,
     /// The request keys that are free again.
     pub keys: Vec<(Hash, Seq)>,
     /// Whether events of removed jobs are left.
@@ -99,8 +104,12 @@ fn purge_some(transaction: &Transaction<'_>, seqs: &[Seq], spent: &mut Spent) ->
         if spent.is_over() {
             break;
         }
-        purge_job(transaction, *seq, spent, &mut purged)?;
         purged.jobs += 1;
+        if is_needed(transaction, *seq)? {
+            purged.kept.push(*seq);
+            continue;
+        }
+        purge_job(transaction, *seq, spent, &mut purged)?;
         if top == Some(seq.0.cast_signed()) {
             keep_number(transaction, *seq)?;
         }
@@ -108,6 +117,17 @@ fn purge_some(transaction: &Transaction<'_>, seqs: &[Seq], spent: &mut Spent) ->
     purged.leftover = transaction.prepare_cached(LEFTOVER)?.query_row((), |_| Ok(())).optional()?.is_some();
     purged.rows = spent.rows;
     Ok(purged)
+}
+
+/// Whether a job is a stage of one that has not ended.
+fn is_needed(transaction: &Transaction<'_>, seq: Seq) -> rusqlite::Result<bool> {
+    let sql = "SELECT parent FROM job WHERE seq = ?1 AND stage IS NOT NULL";
+    let mut stage = transaction.prepare_cached(sql)?;
+    let parent = stage.query_row([seq.0.cast_signed()], |row| row.get::<_, [u8; 16]>(0)).optional()?;
+    let Some(parent) = parent.map(Uuid::from_bytes) else { return Ok(false) };
+    let ids = secret::ids(transaction)?.unwrap_or(Ids::PLAIN);
+    let mut live = transaction.prepare_cached("SELECT 1 FROM job WHERE seq = ?1 AND id = ?2 AND state < ?3")?;
+    live.exists(params![ids.read(parent).seq().0.cast_signed(), parent.as_bytes(), row::FIRST_END])
 }
 
 fn purge_job(transaction: &Transaction<'_>, seq: Seq, spent: &mut Spent, purged: &mut Purged) -> rusqlite::Result<()> {

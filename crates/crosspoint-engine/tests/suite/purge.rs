@@ -9,10 +9,10 @@ use crosspoint_contracts::content::Block;
 use crosspoint_contracts::outcome::Status;
 use crosspoint_engine::event::What;
 use crosspoint_engine::id::{JobId, Seq};
-use crosspoint_engine::job::{Job, Phase};
+use crosspoint_engine::job::{Job, Origin, Phase, Request};
 use crosspoint_engine::keys::Hash;
 use crosspoint_engine::retention::Rule;
-use crosspoint_engine::runtime::{Config, Engine, Submitted};
+use crosspoint_engine::runtime::{Attempt, Config, Engine, Submitted};
 use crosspoint_engine::store::{Budget, Filter, Purged, Readers, Store};
 use rusqlite::Connection;
 use tokio::sync::Semaphore;
@@ -70,7 +70,10 @@ fn a_job_goes_with_everything_that_is_its_own_and_its_key_is_free() {
     (1..=3).for_each(|seq| done(&mut store, seq, 2));
     let purged = store.purge(&seqs([1, 3]), ALL).expect("it can be purged");
     let key = |seq| (hash(&rows::job(seq)).expect("it has a key"), Seq(seq));
-    assert_eq!(purged, Purged { rows: purged.rows, jobs: 2, keys: vec![key(1), key(3)], leftover: false });
+    assert_eq!(
+        purged,
+        Purged { rows: purged.rows, jobs: 2, kept: Vec::new(), keys: vec![key(1), key(3)], leftover: false }
+    );
     assert_eq!(counts(&scratch), [1, 1, 1, 3, 0, 0]);
     assert_eq!(listed(&readers), [2]);
     assert!(readers.job(rows::id(1)).expect("it can be read").is_none());
@@ -83,8 +86,31 @@ fn a_job_that_has_not_ended_stays_whoever_says_otherwise() {
     let (mut store, readers) = open(&scratch);
     accepted(&mut store, 1);
     let purged = store.purge(&seqs([1, 2]), ALL).expect("it can be purged");
-    assert_eq!(purged, Purged { rows: purged.rows, jobs: 2, keys: Vec::new(), leftover: false });
+    let none = Purged { rows: purged.rows, jobs: 2, kept: Vec::new(), keys: Vec::new(), leftover: false };
+    assert_eq!(purged, none);
     assert_eq!(listed(&readers), [1]);
+}
+
+/// Its job may ask for it again, and would have it done again.
+#[test]
+fn a_stage_stays_until_its_job_has_ended() {
+    let scratch = Scratch::new();
+    let (mut store, readers) = open(&scratch);
+    let id = |seq| readers.ids().make(Seq(seq), rows::NOW, "");
+    let stage_of = Origin::ChildOf { parent: id(1).uuid(), stage: "draft".into() };
+    let job = |seq, origin| Job::accepted(Arc::new(Request { id: id(seq), origin, ..rows::request(seq) }));
+    let (mut parent, mut stage) = (job(1, None), job(2, Some(stage_of)));
+    for job in [&parent, &stage] {
+        store.commit(&batch([fresh(job.clone(), DOCUMENT.as_bytes(), Vec::new())])).expect("it commits");
+    }
+    let ended = end(&mut stage, Status::Completed, "{}");
+    store.commit(&batch([stepped(stage, vec![ended])])).expect("it commits");
+    let purged = store.purge(&seqs([2]), ALL).expect("it can be purged");
+    assert_eq!((purged.jobs, purged.kept, listed(&readers)), (1, seqs([2]), vec![2, 1]));
+    let ended = end(&mut parent, Status::Completed, "{}");
+    store.commit(&batch([stepped(parent, vec![ended])])).expect("it commits");
+    let purged = store.purge(&seqs([2]), ALL).expect("it can be purged");
+    assert_eq!((purged.jobs, purged.kept, listed(&readers)), (1, Vec::new(), vec![1]));
 }
 
 #[test]
@@ -219,6 +245,35 @@ async fn a_job_that_is_gone_was_never_there_and_its_request_is_a_new_job() {
     stop(engine).await;
     let engine = keeping(&scratch, vec![agent("echo", stage::echo)], AT_ONCE);
     assert_eq!(submit(&engine, keyed("echo", "{}", "r")).await.job().seq(), Seq(3));
+    stop(engine).await;
+}
+
+/// It is looked at again when it would be due if it had ended only then.
+#[tokio::test]
+async fn a_stage_goes_when_its_job_has_gone_on_for_long_and_ended() {
+    let scratch = Scratch::new();
+    let (gate, staged) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let (wait, say) = (gate.clone(), staged.clone());
+    let run = agent("run", move |attempt: Attempt| {
+        let (wait, say) = (wait.clone(), say.clone());
+        async move {
+            let stage = attempt.stage("draft", new_job("echo", "{}"), None).await.expect("it is accepted");
+            ended(&stage).await;
+            say.add_permits(1);
+            drop(wait.acquire().await);
+            stage::success("{}")
+        }
+    });
+    let engine = keeping(&scratch, vec![agent("echo", stage::echo), run], AT_ONCE);
+    let run = submit(&engine, new_job("run", "{}")).await;
+    staged.acquire().await.expect("the stage ends").forget();
+    ended(&submit(&engine, new_job("echo", "{}")).await).await;
+    until("the other job is gone", async || engine.purged().jobs == 1).await;
+    let page = engine.list(Filter { limit: 10, ..Filter::default() }).await.expect("it can be read");
+    assert_eq!(page.jobs.iter().map(|job| job.seq().0).collect::<Vec<_>>(), [2, 1]);
+    gate.add_permits(1);
+    ended(&run).await;
+    until("all are gone", async || engine.purged().jobs == 3).await;
     stop(engine).await;
 }
 

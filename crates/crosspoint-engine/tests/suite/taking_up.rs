@@ -8,9 +8,9 @@ use crosspoint_contracts::clause::Level;
 use crosspoint_engine::breaker::{self, Breaker, Health};
 use crosspoint_engine::core::{AgentCommand, Command, Effect, Mode, Origin, Reply, Spec, Standing};
 use crosspoint_engine::event::Violation;
-use crosspoint_engine::id::{Ids, Seq};
-use crosspoint_engine::job::{self, Job, Phase, Request};
-use crosspoint_engine::machine::{Action, Event};
+use crosspoint_engine::id::Seq;
+use crosspoint_engine::job::{Job, Phase};
+use crosspoint_engine::machine::Action;
 use crosspoint_engine::policy::{Policy, Recovery};
 use crosspoint_engine::runtime::{Ahead, Config, Engine, Submitted, Watch};
 
@@ -118,69 +118,6 @@ fn a_core_made_anew_knows_what_was_taken_up() {
     assert_eq!(anew.dispatched(), []);
     let third = anew.submit_work("work");
     assert_eq!(anew.dispatched(), [third]);
-}
-
-/// A job that has a stage done, at a start after both were under way. The stage's agent may be silent for 30 s.
-fn with_stage() -> Town {
-    let total = Duration::from_secs(100_000);
-    let resumed = Policy { recovery: Recovery::Resume, silence: None, total, ..POLICY };
-    let running = |request, agent: &str, policy: &Policy| {
-        let mut job = go(&Job::accepted(Arc::new(request)), start(), T0, policy).job;
-        job.agent = Some(agent.into());
-        job
-    };
-    let of = job::Origin::ChildOf { parent: request(1, "run").id.uuid(), stage: "draft".into() };
-    let jobs = vec![
-        running(request(1, "run"), "runner", &resumed),
-        running(Request { origin: Some(of), ..request(2, "work") }, "a", &POLICY),
-    ];
-    let agents = vec![Spec { policy: resumed, ..agent("runner", &["run"], 1) }, agent("a", &["work"], 1)];
-    Town::of(Origin { jobs, last_seq: Seq(2), ids: clear(), ..origin(agents) })
-}
-
-/// Ids as these stories have them, with their numbers in the clear.
-fn clear() -> Ids {
-    Ids::hidden([7; 32], u64::MAX)
-}
-
-/// The job may have to wait before anything is done for it, and its stage with it.
-#[test]
-fn a_stage_waits_at_a_start_until_its_job_comes_to_it_and_that_time_does_not_count() {
-    let mut town = with_stage();
-    town.core.resume(town.now, &mut town.batch);
-    assert!(matches!(&town.batch.effects[..], [Effect::Job { job, .. }] if job.seq() == Seq(1)), "the job goes on");
-    assert_eq!(town.core.mode(), Mode::ServeBut { behind: [Seq(2)].into() });
-    assert_eq!(town.running("a"), 0);
-    town.now = T0.plus(Duration::from_secs(10_000));
-    town.tell(&Command::Violation(Seq(2), Violation { clause: "ALL-3", level: Level::Error, what: "x".into() }));
-    assert_eq!((town.job(Seq(2)).phase(), town.job(Seq(2)).attempts), (Phase::Running, 1), "no time of it is up");
-    take_up(&mut town, 2);
-    assert_eq!((town.dispatched(), town.job(Seq(2)).attempts), (vec![Seq(2)], 2), "it is begun again");
-    assert_eq!((town.core.mode(), town.running("a")), (Mode::Serve, 1));
-    let begun = town.job(Seq(2)).running().map(|running| running.heard_at);
-    assert_eq!(begun, Some(town.now), "and has all its time");
-}
-
-#[test]
-fn a_stage_that_waits_for_its_job_ends_with_it() {
-    let mut town = with_stage();
-    town.core.resume(town.now, &mut town.batch);
-    town.happens(Seq(1), Event::Cancel);
-    assert!(town.batch.jobs[&Seq(2)].job.outcome().is_some());
-    assert_eq!(town.core.mode(), Mode::Serve);
-}
-
-#[test]
-fn a_core_made_anew_leaves_the_same_stages_to_their_jobs() {
-    let mut town = with_stage();
-    town.core.resume(town.now, &mut town.batch);
-    let jobs = [1, 2].map(|seq| (*town.job(Seq(seq))).clone()).to_vec();
-    let agents = vec![agent("runner", &["run"], 1), agent("a", &["work"], 1)];
-    let anew = Origin { jobs, last_seq: Seq(2), mode: town.core.mode(), ..origin(agents) };
-    let mut anew = Town::of(Origin { ids: clear(), ..anew });
-    assert_eq!((anew.running("runner"), anew.running("a")), (1, 0));
-    take_up(&mut anew, 2);
-    assert_eq!((anew.dispatched(), anew.running("a")), (vec![Seq(2)], 1));
 }
 
 #[test]
