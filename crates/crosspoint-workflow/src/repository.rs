@@ -77,9 +77,16 @@ pub use self::limit::{
     NAME_BYTES_MAX, PATH_BYTES_MAX, REFUSED_MAX, SHOWN_PATH_CHARACTERS_MAX,
 };
 use self::protected::Protected;
+use self::record::Record;
 pub use self::recover::{Recovered, half_written, recover, recover_within};
 pub use self::remove::remove;
 use self::root::Root;
+
+/// Makes the directory in which a run remembers what it did, and those above it. When this returns, a power cut does
+/// not take it away.
+pub fn make_record(record: &Path) -> Result<(), Fault> {
+    Record::make(record).map(drop)
+}
 
 /// A root directory that files are written to. It is opened once: a directory that is put at its path later is another.
 #[derive(Debug)]
@@ -132,8 +139,20 @@ impl Repository {
     /// Links are copied as links and hard links as files. Places in `skip`, which are absolute, are left out, and so is
     /// the copy itself where it is inside the root. When this returns, a power cut does not take the copy away.
     pub fn copy_to(&self, to: &Path, skip: &[PathBuf], limits: CopyLimits) -> Result<Copied, CopyFault> {
-        let _lock = self.root.lock(self.lock_wait_max, &|| true)?;
-        copy::copy(self.path(), to, skip, limits)
+        self.copy_while(to, skip, limits, &|| true)
+    }
+
+    /// Copies the root as [`Repository::copy_to`] does, as long as the copy is wanted. After a "no" there is
+    /// [`Fault::Unwanted`], and half a copy.
+    pub fn copy_while(
+        &self,
+        to: &Path,
+        skip: &[PathBuf],
+        limits: CopyLimits,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<Copied, CopyFault> {
+        let _lock = self.root.lock(self.lock_wait_max, is_wanted)?;
+        copy::copy(self.path(), to, skip, (limits, is_wanted))
     }
 
     /// Applies all changes of one output, or none.

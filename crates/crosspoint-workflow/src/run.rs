@@ -26,6 +26,7 @@ pub use decided::{Decided, Impossible, Way};
 pub use feature::{Feature, Misnamed};
 pub use happened::Happened;
 pub use next::{Asking, Next, StageRun, Why};
+pub use notes::kept as kept_notes;
 
 use crosspoint_contracts::workflow::Recommendation;
 

@@ -2,11 +2,11 @@
 //!
 //! In reading order: `order` is what a run is asked for with; `places` says where it may work and where it keeps its
 //! record, `workplace` is where it works, and `began` remembers where it began; `runner` drives a run as the link of a
-//! built-in agent, and `stage` has one stage done; `neighbours` is what runs know of each other: `recovery` settles what
-//! is half written, and `turns` has outputs written one after the other; `held` waits with a run that cannot go on; `output` reads what a stage gave, and
-//! `artifacts` the files in it; `ending` is what a run says at its end; `runs` tells the links of programs where a run
-//! works; `judge` looks at what a stage gave before its outcome is stored; `sweep` removes what runs left that are
-//! gone; `blocking` keeps waits for the disk away from everything else.
+//! built-in agent, and `stage` has one stage done; `recovery` settles what is half written, and `turns` has outputs
+//! written one after the other: `neighbours` has both; `held` waits with a run that cannot go on; `output` reads what a
+//! stage gave, and `artifacts` the files in it; `ending` is what a run says at its end; `runs` tells the links of
+//! programs where a run works; `judge` looks at what a stage gave before its outcome is stored; `sweep` removes what
+//! runs left that are gone; `blocking` keeps waits for the disk away from everything else.
 //!
 //! Where a run goes next is decided in `crosspoint-workflow`, which is pure. Here it is only done.
 
@@ -30,7 +30,7 @@ mod workplace;
 
 use crosspoint_exchange::refusal::Refusal;
 
-pub(crate) use held::why_held;
+pub(crate) use held::{HELD, why_held};
 pub(crate) use judge::Judges;
 pub(crate) use order::{Order, about, brings_programs};
 pub(crate) use places::{Places, Roots};

@@ -81,13 +81,18 @@ pub enum CopyFault {
 }
 
 /// Copies a root directory: see [`super::Repository::copy_to`].
-pub(super) fn copy(root: &Path, to: &Path, skip: &[PathBuf], limits: CopyLimits) -> Result<Copied, CopyFault> {
+pub(super) fn copy(
+    root: &Path,
+    to: &Path,
+    skip: &[PathBuf],
+    (limits, is_wanted): (CopyLimits, &dyn Fn() -> bool),
+) -> Result<Copied, CopyFault> {
     let root = root.canonicalize().map_err(|source| Fault::from_io(root, source))?;
     let from = fs::open(&root, DIRECTORY, Mode::empty()).map_err(|errno| Fault::of(&root, errno))?;
     fs::mkdir(to, Mode::RWXU).map_err(|errno| Fault::of(to, errno))?;
     let copy = fs::open(to, DIRECTORY, Mode::empty()).map_err(|errno| Fault::of(to, errno))?;
     let skipped = skip.iter().map(PathBuf::as_path).chain([to]).map(without_links).collect();
-    let mut copying = Copying { skipped, copied: Copied::default(), root: &root, limits };
+    let mut copying = Copying { skipped, copied: Copied::default(), root: &root, limits, is_wanted };
     copying.directory(&from, &copy, &root, 0)?;
     expect_still_there(&from, &root)?;
     let lasting = reached("copied").and_then(|()| sync_all(&copy));
@@ -100,6 +105,7 @@ struct Copying<'a> {
     copied: Copied,
     root: &'a Path,
     limits: CopyLimits,
+    is_wanted: &'a dyn Fn() -> bool,
 }
 
 impl Copying<'_> {
@@ -112,8 +118,9 @@ impl Copying<'_> {
         // A directory that was removed since it was opened reads as an empty one.
         for name in unless_gone(names(from)).map_err(fault)?.unwrap_or_default() {
             let path = path.join(OsStr::from_bytes(name.as_bytes()));
-            // What another process has left half written is no part of the repository.
-            let is_staging = depth == 0 && name.to_str().is_ok_and(is_name);
+            // What another process writes just now, or has left half written, is no part of the repository. It may be
+            // deeper: a root may be in this one.
+            let is_staging = name.to_str().is_ok_and(is_name);
             if !is_staging && !self.skipped.contains(&path) {
                 self.entry(from, to, &name, &path, depth)?;
             }
@@ -173,6 +180,9 @@ impl Copying<'_> {
     }
 
     fn count(&self) -> Result<(), CopyFault> {
+        if !(self.is_wanted)() {
+            return Err(Fault::Unwanted.into());
+        }
         let (root, copied) = (self.root.to_owned(), &self.copied);
         if copied.files + copied.directories + copied.links > self.limits.files_max {
             return Err(CopyFault::TooManyFiles { root, limit: self.limits.files_max });

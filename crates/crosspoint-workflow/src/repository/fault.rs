@@ -85,6 +85,12 @@ pub enum Fault {
         /// What was in the way.
         why: Box<Fault>,
     },
+    /// The record of a run cannot be looked through, so files of one of its steps may be half in place.
+    #[error("it cannot be told whether files are half written: {why}")]
+    Unknown {
+        /// What was in the way.
+        why: Box<Fault>,
+    },
     /// Any other error of the system.
     #[error("{}: {source}", path.display())]
     Other {
@@ -127,6 +133,16 @@ impl Fault {
         Fault::Unfinished { step, why: Box::new(self) }
     }
 
+    /// Whether files may be half in place. Then nothing else may be done in the repository before it is settled.
+    pub fn is_half_done(&self) -> bool {
+        matches!(self, Fault::Unfinished { .. } | Fault::Unknown { .. })
+    }
+
+    /// Returns the fault of a record that cannot be looked through.
+    pub(super) fn unknown(self) -> Fault {
+        Fault::Unknown { why: Box::new(self) }
+    }
+
     /// Returns the kind of the fault in a few words, without a path: paths are content that an agent chose, and a log
     /// is read by people who may not see it.
     pub fn kind(&self) -> &'static str {
@@ -145,6 +161,7 @@ impl Fault {
             Fault::Locked { .. } => "another program holds the lock of the repository",
             Fault::Unwanted => "the output is no longer wanted",
             Fault::Unfinished { .. } => "the step is not finished",
+            Fault::Unknown { .. } => "the record cannot be read",
             Fault::Other { .. } => "the system reports an error",
         }
     }
@@ -163,7 +180,7 @@ impl Fault {
             Fault::AnotherRoot { .. } => {
                 "put the directory back that the run began in, or cancel the run and begin it again in the new one"
             }
-            Fault::Record { .. } => "restore the file from a copy, or remove the record of this run",
+            Fault::Record { .. } => "restore the file from a copy",
             Fault::NotUtf8(_) => "rename the directory",
             Fault::Locked { .. } => {
                 "let that program end (`fuser -v` with the path, or `lslocks`, names it), then try again; \
@@ -174,12 +191,16 @@ impl Fault {
                 "let that program end (`fuser -v` with the path, or `lslocks`, names it), then try again: \
                  the step goes on where it stopped"
             }
+            Fault::Unfinished { why, .. } if matches!(**why, Fault::Record { .. }) => {
+                "restore the file from a copy; without it files stay half written, and removing the record gives up on them"
+            }
             Fault::Unfinished { why, .. } if matches!(**why, Fault::AnotherRoot { .. }) => {
                 "put the directory back that the run began in, then try again: the step goes on where it stopped"
             }
             Fault::Unfinished { .. } => {
                 "mend what was in the way, then try again: it goes on where it stopped, and originals are kept until then"
             }
+            Fault::Unknown { .. } => "let this user read the record of the run; then it is settled",
             Fault::Other { .. } => "mend what the system says, then try again; nothing was written",
         }
     }

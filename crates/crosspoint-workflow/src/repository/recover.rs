@@ -35,9 +35,9 @@ pub fn recover(record: &Path) -> Result<Recovered, Fault> {
 pub fn recover_within(record: &Path, lock_wait_max: Duration) -> Result<Recovered, Fault> {
     let record = match Record::open(record) {
         Err(Fault::Gone(_)) => return Ok(Recovered::default()),
-        opened => opened?,
+        opened => opened.map_err(Fault::unknown)?,
     };
-    let steps = record.steps()?;
+    let steps = record.steps().map_err(Fault::unknown)?;
     let Some(&(step, stage)) = steps.iter().find(|(_, stage)| *stage != Stage::Done) else {
         return Ok(Recovered::default());
     };

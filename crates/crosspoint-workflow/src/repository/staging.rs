@@ -38,9 +38,13 @@ pub(super) fn new_name() -> String {
     format!("{PREFIX}{:016x}", RandomState::new().build_hasher().finish())
 }
 
+/// What is added to the name of a staging directory that stands in for one that was removed.
+pub(super) const AGAIN: &str = "-again";
+
 /// Whether a name is one of those. What is in a directory of such a name is removed with it.
 pub(super) fn is_name(name: &str) -> bool {
     let digits = name.strip_prefix(PREFIX).unwrap_or_default();
+    let digits = digits.strip_suffix(AGAIN).unwrap_or(digits);
     digits.len() == 16 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
 }
 

@@ -18,7 +18,7 @@ use super::record::{Record, Side, Stage};
 use super::restage::{Lost, There, there, write_again};
 use super::root::{Root, kind, look};
 use super::spelling;
-use super::staging::{Staging, new_file, old_file};
+use super::staging::{AGAIN, Staging, new_file, old_file};
 
 /// Takes a step back after a fault, and returns the fault. `parents` holds the directories that files were written in.
 /// Fails where the step could not be taken back either.
@@ -84,7 +84,7 @@ fn open_or_replace<'r>(root: &'r Root, name: &str) -> Result<(Staging<'r>, bool)
     if let Some(staging) = Staging::open(root, name)? {
         return Ok((staging, false));
     }
-    let other = format!("{name}-again");
+    let other = format!("{name}{AGAIN}");
     // What a crash left there may be half written.
     if let Some(left) = Staging::open(root, &other)? {
         left.remove()?;

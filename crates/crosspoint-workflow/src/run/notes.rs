@@ -6,14 +6,25 @@ const NOTES_MAX: usize = 1_000;
 /// Most bytes of notes that are handed on: they are stored with every stage, and an agent reads them every time.
 const NOTES_BYTES_MAX: usize = 64 * 1024;
 
+/// Bytes that are kept free for the sentence that says how many notes were left out.
+const SENTENCE_BYTES_MAX: usize = 128;
+
 /// Returns the notes that are handed on. If they are too many, the last ones are kept, because agents write what
-/// matters most at the end; a sentence says how many were left out.
-pub(super) fn kept(notes: &[String]) -> Vec<String> {
-    let mut room = NOTES_BYTES_MAX;
-    let fits = |note: &&String| room.checked_sub(note.len()).map(|rest| room = rest).is_some();
-    let count = notes.iter().rev().take(NOTES_MAX).take_while(fits).count();
+/// matters most at the end; a sentence says how many were left out. Notes that were kept before are kept again.
+pub fn kept(notes: &[String]) -> Vec<String> {
+    if last_within(notes, NOTES_MAX, NOTES_BYTES_MAX) == notes.len() {
+        return notes.to_vec();
+    }
+    let count = last_within(notes, NOTES_MAX - 1, NOTES_BYTES_MAX - SENTENCE_BYTES_MAX);
     let (left_out, kept) = notes.split_at(notes.len() - count);
     sentence(left_out.len()).into_iter().chain(kept.iter().cloned()).collect()
+}
+
+/// Returns how many of the last notes are no more than these.
+fn last_within(notes: &[String], count_max: usize, bytes_max: usize) -> usize {
+    let mut room = bytes_max;
+    let fits = |note: &&String| room.checked_sub(note.len()).map(|rest| room = rest).is_some();
+    notes.iter().rev().take(count_max).take_while(fits).count()
 }
 
 fn sentence(left_out: usize) -> Option<String> {

@@ -44,7 +44,7 @@ pub(crate) struct Caller {
     /// The caller's token.
     pub(crate) token: Option<Token>,
     /// The file of the token, as it was written.
-    token_file: Option<String>,
+    pub(crate) token_file: Option<String>,
 }
 
 type Read = (Caller, BTreeMap<String, usize>);

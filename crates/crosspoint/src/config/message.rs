@@ -36,7 +36,7 @@ pub(crate) struct Message {
     /// The token that it must present, and that is presented to it (MSG-13).
     pub(crate) token: Option<Token>,
     /// The file of the token, as it was written.
-    token_file: Option<String>,
+    pub(crate) token_file: Option<String>,
     /// Whether members without a field in the contract are carried.
     pub(crate) carry: bool,
 }

@@ -34,7 +34,7 @@ pub(crate) struct Remote {
     /// The token that is presented to the agent.
     pub(crate) token: Option<Token>,
     /// The file of the token, as it was written.
-    token_file: Option<String>,
+    pub(crate) token_file: Option<String>,
     /// The `mode` if the caller gives none (RUN-2).
     pub(crate) mode: Option<String>,
     /// Whether members without a field in the contract are carried.

@@ -52,7 +52,7 @@ impl Default for ReadingRoom {
 impl ReadingRoom {
     /// Does work that takes a processor for long. The permits belong to the work and not to the request that waits for
     /// it, because its caller may leave and come again.
-    async fn look<T: Send + 'static>(
+    pub(super) async fn look<T: Send + 'static>(
         &self,
         bytes: usize,
         look: impl FnOnce() -> T + Send + 'static,

@@ -143,7 +143,8 @@ pub(super) async fn show_diff(State(app): State<App>, who: Who, Id(id): Id) -> R
         let mut out = Vec::new();
         repository::diff(&record, &mut out, DIFF_BYTES_MAX).map(|_| out)
     };
-    let diff = tokio::task::spawn_blocking(write).await.map_err(|_| Refusal::internal())?;
+    // How much has to be compared is not known yet.
+    let diff = app.0.reading_room.look(usize::MAX, write).await?;
     let diff = diff.map_err(|error| {
         tracing::error!(job = %id, error = %error.kind(), "the record of a run cannot be read");
         Refusal::internal()

@@ -1,12 +1,12 @@
 //! Where a run began. Another directory may be put at the path of the root while nothing drives the run, or a link on
 //! the way may lead elsewhere by then. A run that went on there would miss what it did before.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crosspoint_workflow::repository::{Fault, Repository};
+use crosspoint_workflow::repository::{self, Fault, Repository};
 use serde::{Deserialize, Serialize};
 
 /// The file in the record of a run that says where it began, and what it is called until it is whole.
@@ -33,7 +33,10 @@ pub(super) fn expect(record: &Path, opened: &Repository) -> Result<(), Fault> {
     let now = Began { root: path.to_str().ok_or_else(|| Fault::NotUtf8(path.to_owned()))?, inode: opened.inode() };
     let other = |source| Fault::Other { path: record.join(FILE), source };
     let stored = match fs::read_to_string(record.join(FILE)) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return remember(record, &now).map_err(other),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            repository::make_record(record)?;
+            return remember(record, &now).map_err(other);
+        }
         stored => stored.map_err(other)?,
     };
     match serde_json::from_str::<Began<'_>>(&stored) {
@@ -44,13 +47,11 @@ pub(super) fn expect(record: &Path, opened: &Repository) -> Result<(), Fault> {
 }
 
 fn remember(record: &Path, began: &Began<'_>) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(record)?;
     let unfinished = record.join(UNFINISHED);
     let mut private = OpenOptions::new();
     let mut file = private.write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
     file.write_all(&serde_json::to_vec(began)?)?;
     file.sync_all()?;
     fs::rename(unfinished, record.join(FILE))?;
-    File::open(record)?.sync_all()?;
-    record.parent().map_or(Ok(()), |records| File::open(records)?.sync_all())
+    File::open(record)?.sync_all()
 }

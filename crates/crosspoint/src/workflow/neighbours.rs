@@ -5,6 +5,7 @@ use std::path::Path;
 use crosspoint_engine::runtime::Attempt;
 use tokio::sync::OwnedMutexGuard;
 
+use super::held::Hold;
 use super::recovery::Recovery;
 use super::runner::Parting;
 use super::turns::Turns;
@@ -28,11 +29,9 @@ impl Neighbours {
         root: &Path,
         own: &Path,
     ) -> Result<OwnedMutexGuard<()>, Parting> {
+        let mut hold = Hold::default();
         loop {
-            let turn = tokio::select! {
-                turn = self.turns.wait(root) => turn,
-                () = attempt.stopped() => return Err(Parting::Over),
-            };
+            let turn = hold.during(attempt, "other runs write their files there", self.turns.wait(root)).await?;
             if !self.recovery.is_unsettled(root, own) {
                 return Ok(turn);
             }

@@ -99,7 +99,12 @@ impl Unusable {
     /// Returns why a run that has begun is held, where the reason may pass.
     pub(super) fn held(&self) -> Option<String> {
         match self {
-            Unusable::Definition(_) | Unusable::Feature(_) => None,
+            // It was accepted, so it is this program that is stricter than the one that accepted it.
+            Unusable::Definition(_) | Unusable::Feature(_) => Some(
+                "this version of crosspoint does not read its workflow any more; go back to the version that it began \
+                 with, or cancel the run"
+                    .to_owned(),
+            ),
             Unusable::Root(why @ NotAllowed::Missing(_)) => Some(format!("{why}; put it back, or cancel the run")),
             Unusable::Root(why) => Some(format!("{why}; {}", why.hint())),
             Unusable::Elsewhere(root) => {

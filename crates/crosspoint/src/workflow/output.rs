@@ -10,13 +10,14 @@ use crosspoint_contracts::workflow::clause::{WF_3, WF_106};
 use crosspoint_contracts::{Contract, Document, Kind, Options};
 use crosspoint_engine::job::Job;
 use crosspoint_exchange::answer::{self, Beside};
+use crosspoint_workflow::run::kept_notes;
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::backend::snapshot;
 
-/// Longest summary that a run keeps, in bytes: it is stored with every step, and read again when the run is taken up.
-/// The whole is in the job of the stage.
+/// Longest summary that a run keeps, in bytes: it is stored with every step, and read again when the run is taken up,
+/// as the notes are. The whole is in the job of the stage.
 const SUMMARY_BYTES_MAX: usize = 64 << 10;
 
 /// An output envelope.
@@ -98,15 +99,10 @@ fn read(document: &str) -> Option<Output> {
     let options = Options { kind: Some(Kind::WorkflowOutput), ..Options::default() };
     let read = crosspoint_contracts::read(document.as_bytes(), &options);
     let Document::WorkflowOutput(output) = read.document? else { return None };
-    let notes = output.notes.unwrap_or_default();
+    let notes: Vec<String> = output.notes.unwrap_or_default().iter().map(|note| note.decode().into_owned()).collect();
     let mut summary = output.summary.decode().into_owned();
     summary.truncate(summary.floor_char_boundary(SUMMARY_BYTES_MAX));
-    Some(Output {
-        success: output.success,
-        summary,
-        notes: notes.iter().map(|note| note.decode().into_owned()).collect(),
-        recommendation: output.recommendation,
-    })
+    Some(Output { success: output.success, summary, notes: kept_notes(&notes), recommendation: output.recommendation })
 }
 
 fn failed(outcome: &Outcome) -> NoOutput {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::neighbours::Neighbours;
-use crate::config::{Config, FILE_NAME};
+use crate::config::{Agent, Config, Contract, FILE_NAME};
 use crate::local::beside::outermost;
 
 /// The directory in the data directory that has the records of runs.
@@ -36,8 +36,10 @@ pub(crate) struct Places {
     home: PathBuf,
     /// The records of all runs.
     records: PathBuf,
-    /// What no artifact may touch: the data directory, the database and the configuration file.
+    /// What no artifact may touch, and no copy has: the data directory, the database and the configuration file.
     protected: Vec<PathBuf>,
+    /// What no artifact may touch either: the programs that agents are started as, and the files of tokens.
+    trusted: Vec<PathBuf>,
     /// Whether the store is in the data directory, so that all records there are of its jobs.
     has_store: bool,
     neighbours: Arc<Neighbours>,
@@ -71,6 +73,7 @@ impl Places {
         let has_store = store.parent() == Some(&*data);
         Places {
             roots: config.workflow.roots.clone(),
+            trusted: trusted(config, &home),
             home,
             records: data.join(RECORDS),
             protected,
@@ -130,7 +133,12 @@ impl Places {
     }
 
     /// Returns what no artifact may touch.
-    pub(super) fn protected(&self) -> &[PathBuf] {
+    pub(super) fn protected(&self) -> impl Iterator<Item = &PathBuf> {
+        self.protected.iter().chain(&self.trusted)
+    }
+
+    /// Returns what no copy of a root may have.
+    pub(super) fn kept_out_of_copies(&self) -> &[PathBuf] {
         &self.protected
     }
 
@@ -144,6 +152,20 @@ impl Places {
     pub(super) fn records(&self) -> &Path {
         &self.records
     }
+}
+
+/// Returns the programs of the configuration, as far as they are named by a path, and the files of its tokens. The
+/// server would start a program that an agent wrote over.
+fn trusted(config: &Config, home: &Path) -> Vec<PathBuf> {
+    let of_agent = |agent: &Agent| match &agent.contract {
+        Contract::Exec(exec) => exec.argv.first().filter(|program| program.contains('/')).cloned(),
+        Contract::Remote(remote) => remote.token_file.clone(),
+        Contract::Messages(message) => message.token_file.clone(),
+        Contract::Builtin(_) | Contract::Directory(_) => None,
+    };
+    let of_agents = config.agents.iter().filter_map(of_agent);
+    let of_callers = config.callers.iter().filter_map(|caller| caller.token_file.clone());
+    of_agents.chain(of_callers).map(|file| home.join(file)).collect()
 }
 
 fn with_ending(path: &Path, ending: &str) -> PathBuf {

@@ -1,6 +1,8 @@
 //! Files that a crash left half written are finished or taken back before anything else is done in their repository.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,6 +10,7 @@ use std::time::Duration;
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_workflow::repository::{self, Fault};
 use tokio::sync::OnceCell;
+use uuid::Uuid;
 
 use super::began;
 use super::blocking::blocking;
@@ -21,78 +24,115 @@ pub(super) const LOCK_WAIT_MAX: Duration = Duration::from_secs(1);
 #[derive(Default)]
 pub(super) struct Recovery {
     looked: OnceCell<()>,
-    /// The records of runs whose files could not be settled, with the repositories. Hardly ever are there any.
-    unsettled: Mutex<Vec<(PathBuf, PathBuf)>>,
+    /// What could not be settled, by the record of its run. Hardly ever is there anything.
+    unsettled: Mutex<BTreeMap<PathBuf, Unsettled>>,
+    /// Held while it is tried again: a thousand runs may wait for it.
+    trying: tokio::sync::Mutex<()>,
+}
+
+/// Files of a run that may be half written.
+struct Unsettled {
+    /// The repository; any, if that cannot be told.
+    root: Option<PathBuf>,
+    /// Why they are not settled, and what to do about it.
+    why: String,
+}
+
+impl Unsettled {
+    /// Looks where the files of a run are, of which this fault says that they may be half written.
+    fn of(record: &Path, fault: &Fault) -> Unsettled {
+        // A journal that cannot be read does not say where the run works.
+        let root = repository::half_written(record).or_else(|| began::root(record));
+        let run = record.file_name().unwrap_or_default().display();
+        let what = if matches!(fault, Fault::Unknown { .. }) { "may be" } else { "are" };
+        Unsettled { root, why: format!("files of the run {run} {what} half written there: {fault}. {}", fault.hint()) }
+    }
+
+    /// A root may be in another one.
+    fn is_near(&self, root: &Path) -> bool {
+        self.root.as_ref().is_none_or(|of| of.starts_with(root) || root.starts_with(of))
+    }
 }
 
 impl Recovery {
     /// Settles everything once, before the first run does anything: runs in one repository do not know of each other.
-    pub(super) async fn all(&self, records: &Path) -> Result<(), Parting> {
-        let look = async {
-            let records = records.to_owned();
-            let left = blocking(move || settle_all(&records)).await?;
-            self.unsettled().extend(left);
-            Ok(())
-        };
-        self.looked.get_or_try_init(|| look).await.map(|_| ())
+    pub(super) async fn all(&self, attempt: &Attempt, records: &Path) -> Result<(), Parting> {
+        let mut hold = Hold::default();
+        loop {
+            let look = async {
+                let records = records.to_owned();
+                let left = blocking(move || settle_all(&records)).await.map_err(Unlooked::Parting)?;
+                self.unsettled().extend(left.map_err(Unlooked::Unread)?);
+                Ok(())
+            };
+            let why = match self.looked.get_or_try_init(|| look).await {
+                Ok(()) => return Ok(()),
+                Err(Unlooked::Parting(parting)) => return Err(parting),
+                Err(Unlooked::Unread(error)) => error,
+            };
+            hold.wait(attempt, &format!("the records of runs cannot be listed: {why}")).await?;
+        }
     }
 
-    /// Notes that files of a run are half written in a repository, so that nothing else is done there.
-    pub(super) fn note(&self, record: &Path, root: &Path) {
-        self.forget(record);
-        self.unsettled().push((record.to_owned(), root.to_owned()));
+    /// Notes that files of a run may be half written, so that nothing else is done in their repository. Looks at the
+    /// record, so it may wait for the disk.
+    pub(super) fn note(&self, record: &Path, fault: &Fault) {
+        self.unsettled().insert(record.to_owned(), Unsettled::of(record, fault));
+    }
+
+    /// Takes note that the files of a run are settled.
+    pub(super) fn forget(&self, record: &Path) {
+        self.unsettled().remove(record);
     }
 
     /// Whether files of other runs are half written in this repository.
     pub(super) fn is_unsettled(&self, root: &Path, own: &Path) -> bool {
-        self.unsettled_in(root, own).is_some()
+        self.why_unsettled(root, own).is_some()
     }
 
     /// Holds a run as long as files of other runs are half written in its repository: its stages would read them, and
     /// what it writes would be lost when they are taken back.
     pub(super) async fn others(&self, attempt: &Attempt, root: &Path, own: &Path) -> Result<(), Parting> {
         let mut hold = Hold::default();
-        while let Some(record) = self.unsettled_in(root, own) {
-            let settling = record.clone();
-            match blocking(move || settled(&settling)).await? {
-                Err(fault @ Fault::Unfinished { .. }) => {
-                    let run = record.file_name().unwrap_or_default().display().to_string();
-                    let why = format!("files of the run {run} are half written there: {fault}. {}", fault.hint());
-                    hold.wait(attempt, &why).await?;
-                }
-                Ok(()) | Err(_) => self.forget(&record),
+        while self.is_unsettled(root, own) {
+            self.again().await;
+            if let Some(why) = self.why_unsettled(root, own) {
+                hold.wait(attempt, &why).await?;
             }
         }
         Ok(())
     }
 
-    /// Tries again to settle what is half written. Nobody else does that for a run that was cancelled.
+    /// Tries again to settle what is half written, unless that is done already. Nobody else does that for a run that
+    /// was cancelled.
     pub(super) async fn again(&self) {
-        let records: Vec<PathBuf> = self.unsettled().iter().map(|(record, _)| record.clone()).collect();
+        let Ok(_trying) = self.trying.try_lock() else { return };
+        let records: Vec<PathBuf> = self.unsettled().keys().cloned().collect();
         for record in records {
             let settling = record.clone();
-            let tried = tokio::task::spawn_blocking(move || settled(&settling)).await;
-            if !matches!(tried, Ok(Err(Fault::Unfinished { .. })) | Err(_)) {
-                self.forget(&record);
+            match tokio::task::spawn_blocking(move || still_unsettled(&settling)).await {
+                Ok(None) => self.forget(&record),
+                Ok(Some(still)) => drop(self.unsettled().insert(record, still)),
+                Err(_) => {}
             }
         }
     }
 
-    /// A root may be in another one.
-    fn unsettled_in(&self, root: &Path, own: &Path) -> Option<PathBuf> {
-        let is_near = |of: &Path| of.starts_with(root) || root.starts_with(of);
+    fn why_unsettled(&self, root: &Path, own: &Path) -> Option<String> {
         let unsettled = self.unsettled();
-        let found = unsettled.iter().find(|(record, of)| is_near(of) && record != own);
-        found.map(|(record, _)| record.clone())
+        let near = unsettled.iter().find(|(record, unsettled)| record.as_path() != own && unsettled.is_near(root));
+        near.map(|(_, unsettled)| unsettled.why.clone())
     }
 
-    fn forget(&self, record: &Path) {
-        self.unsettled().retain(|(left, _)| left != record);
-    }
-
-    fn unsettled(&self) -> MutexGuard<'_, Vec<(PathBuf, PathBuf)>> {
+    fn unsettled(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Unsettled>> {
         self.unsettled.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Why the records were not looked through.
+enum Unlooked {
+    Parting(Parting),
+    Unread(io::Error),
 }
 
 /// Settles what a crash left of this run. Until that is possible the run is held: it is not known how much is there.
@@ -102,9 +142,7 @@ pub(super) async fn own(attempt: &Attempt, record: &Path) -> Result<(), Parting>
         let settling = record.to_owned();
         match blocking(move || settled(&settling)).await? {
             Ok(()) => return Ok(()),
-            Err(fault @ Fault::Unfinished { .. }) => {
-                hold.wait(attempt, &format!("its files are half written: {fault}. {}", fault.hint())).await?;
-            }
+            Err(fault) if fault.is_half_done() => hold.wait(attempt, &why(&fault)).await?,
             // Nothing is half written. The next output of the run is judged again, and the person who is then asked is
             // told of it.
             Err(fault) => {
@@ -115,21 +153,42 @@ pub(super) async fn own(attempt: &Attempt, record: &Path) -> Result<(), Parting>
     }
 }
 
+/// Says why files are not settled, and what to do about it.
+pub(super) fn why(fault: &Fault) -> String {
+    let half = if matches!(fault, Fault::Unfinished { .. }) { "its files are half written: " } else { "" };
+    format!("{half}{fault}. {}", fault.hint())
+}
+
 fn settled(record: &Path) -> Result<(), Fault> {
     repository::recover_within(record, LOCK_WAIT_MAX).map(drop)
 }
 
-fn settle_all(records: &Path) -> Vec<(PathBuf, PathBuf)> {
+fn still_unsettled(record: &Path) -> Option<Unsettled> {
+    let fault = settled(record).err().filter(Fault::is_half_done)?;
+    Some(Unsettled::of(record, &fault))
+}
+
+fn settle_all(records: &Path) -> io::Result<Vec<(PathBuf, Unsettled)>> {
+    let entries = match std::fs::read_dir(records) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
     let mut left = Vec::new();
-    for entry in std::fs::read_dir(records).into_iter().flatten().flatten() {
-        let Err(fault) = settled(&entry.path()) else { continue };
-        log_unsettled(&entry.file_name().display(), &fault);
-        // A journal that cannot be read does not say where the run works.
-        let is_half = matches!(fault, Fault::Unfinished { .. });
-        let root = repository::half_written(&entry.path()).or_else(|| began::root(&entry.path()).filter(|_| is_half));
-        left.extend(root.map(|root| (entry.path(), root)));
+    for entry in entries {
+        let record = entry?.path();
+        let Err(fault) = (if is_record(&record) { settled(&record) } else { Ok(()) }) else { continue };
+        log_unsettled(&record.file_name().unwrap_or_default().display(), &fault);
+        if fault.is_half_done() {
+            let unsettled = Unsettled::of(&record, &fault);
+            left.push((record, unsettled));
+        }
     }
-    left
+    Ok(left)
+}
+
+/// Whether this is the record of a run, by its name. What others put there says nothing about any run.
+fn is_record(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.parse::<Uuid>().is_ok())
 }
 
 /// Says in the log what is left of a run.

@@ -125,7 +125,7 @@ impl Runner {
     async fn drive(&self, attempt: &Attempt) -> Result<Success, Parting> {
         let order = self.order(attempt).await?;
         let recovery = &self.places.neighbours().recovery;
-        recovery.all(self.places.records()).await?;
+        recovery.all(attempt, self.places.records()).await?;
         let id = attempt.job().id().uuid();
         let record = self.places.record(id);
         if attempt.is_resumed() {
@@ -233,29 +233,29 @@ impl Runner {
     }
 }
 
-/// Returns a run as its steps left it, and what it has said.
-async fn replayed(attempt: &Attempt, mut run: Run) -> Result<(Run, Last), Parting> {
-    let mut last = Last::default();
-    for step in steps(attempt).await? {
-        let happened = stored(&step).ok_or_else(|| broken_record(attempt))?;
-        run.apply(&happened).map_err(|_| broken_record(attempt))?;
-        last.note(happened);
-    }
-    Ok((run, last))
-}
-
-/// Returns the steps of a run. A disk that cannot be read just now is no reason to end a run, or to leave it alone.
-async fn steps(attempt: &Attempt) -> Result<Vec<Body>, Parting> {
+/// Returns a run as its steps left it, and what it has said. A disk that cannot be read just now is no reason to end a
+/// run, or to leave it alone.
+async fn replayed(attempt: &Attempt, begun: Run) -> Result<(Run, Last), Parting> {
     let mut hold = Hold::default();
     loop {
-        match attempt.steps().await {
-            Ok(steps) => return Ok(steps),
+        let (mut run, mut last, mut fits) = (begun.clone(), Last::default(), true);
+        let read = attempt.steps(|step| fits = fits && replay(&step, &mut run, &mut last).is_some());
+        match read.await {
+            Ok(()) if fits => return Ok((run, last)),
+            Ok(()) => return Err(broken_record(attempt)),
             Err(error) => {
                 tracing::error!(job = %attempt.job().id(), %error, "the steps of a run cannot be read");
                 hold.wait(attempt, "its steps cannot be read from the store just now").await?;
             }
         }
     }
+}
+
+fn replay(step: &Body, run: &mut Run, last: &mut Last) -> Option<()> {
+    let happened = stored(step)?;
+    run.apply(&happened).ok()?;
+    last.note(happened);
+    Some(())
 }
 
 /// Stores a step, if there is one.

@@ -30,8 +30,8 @@ impl Runs {
         UnderWay { runs: self, id }
     }
 
-    /// Returns where a run works. Its stages are begun only when it has come to them, so nearly always it is there; what
-    /// an agent sends of a stage after a restart may come before, and waits.
+    /// Returns where a run works. Its programs are begun only when it has come to them, so nearly always it is there;
+    /// what an agent sends of a stage after a restart may come before, and waits.
     pub(crate) async fn place_of(&self, run: Uuid) -> Arc<Workplace> {
         let mut runs = self.0.subscribe();
         loop {

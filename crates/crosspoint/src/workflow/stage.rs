@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
@@ -22,13 +21,13 @@ use crosspoint_workflow::repository::{self, Applied, Fault, NotApplied, Reposito
 use crosspoint_workflow::run::{Happened, StageRun};
 use tokio::sync::OwnedMutexGuard;
 
-use super::blocking::blocking;
+use super::blocking::blocking_while;
 use super::held::Hold;
 use super::places::Places;
 use super::recovery::LOCK_WAIT_MAX;
 use super::runner::{Parting, Runner};
 use super::workplace::Workplace;
-use super::{artifacts, output};
+use super::{artifacts, output, recovery};
 use crate::backend::{trace_of, with_text};
 
 /// Pause before a stage is submitted again that the server had no room for; each pause is twice as long as the last.
@@ -103,22 +102,20 @@ pub(super) async fn submit(
             }
             Err(why) => why,
         };
-        match why {
+        let held = match why {
             Unaccepted::Rejected(Rejected::ParentEnded) => return Err(Parting::Over),
             Unaccepted::Closed | Unaccepted::Lost => return Err(Parting::Leaving),
-            Unaccepted::Rejected(Rejected::Full { .. })
-            | Unaccepted::Overloaded
-            | Unaccepted::Fault(_)
-            | Unaccepted::NotTried(_) => {}
+            Unaccepted::Rejected(Rejected::Full { .. }) | Unaccepted::Overloaded => NO_ROOM,
+            Unaccepted::Fault(_) | Unaccepted::NotTried(_) => NOT_STORED,
             Unaccepted::Conflict(_) | Unaccepted::TwoJobs | Unaccepted::Rejected(Rejected::TooManyNames) => {
                 return Ok(Err(Broken::of(Failure::Conflict, TAKEN)));
             }
             Unaccepted::Rejected(
                 Rejected::UnknownWork | Rejected::UnknownAgent | Rejected::NotItsWork | Rejected::WrongType,
             ) => return Ok(Err(Broken::of(Failure::Unsupported, unknown(&new)))),
-        }
+        };
         if pause >= PAUSE_MAX {
-            hold.wait(attempt, "the server has no room for its next stage just now").await?;
+            hold.wait(attempt, held).await?;
             continue;
         }
         tokio::select! {
@@ -128,6 +125,8 @@ pub(super) async fn submit(
     }
 }
 
+const NO_ROOM: &str = "the server has no room for its next stage just now; it goes on when other jobs have ended";
+const NOT_STORED: &str = "its next stage cannot be written to the store just now; see crosspoint status and the log";
 const TAKEN: &str = "Another job has the key of this stage.";
 
 fn unknown(new: &NewJob) -> String {
@@ -227,7 +226,8 @@ struct Writing<'w> {
 
 impl Writing<'_> {
     /// Applies the files. What is half written, and can be neither finished nor taken back just now, is tried again:
-    /// nothing else may be done in the repository before it is. So is what another program holds up.
+    /// nothing else may be done in the repository before it is. So is what passes, as a full disk does: the stage has
+    /// done its work, and would do it again if it were asked for again.
     async fn applied(&self, changes: Vec<repository::Change>) -> Result<Result<Applied, NotApplied>, Parting> {
         if changes.is_empty() {
             return Ok(Ok(Applied::Written(Vec::new())));
@@ -237,14 +237,12 @@ impl Writing<'_> {
         loop {
             self.place.reached(self.attempt).await?;
             let turn = self.places.neighbours().turn(self.attempt, &self.place.root, &self.record()).await?;
-            let fault = match self.once(changes.clone(), turn).await? {
-                Err(NotApplied::Fault(
-                    fault @ (Fault::Unfinished { .. } | Fault::AnotherRoot { .. } | Fault::Locked { .. }),
-                )) => fault,
+            match self.once(changes.clone(), turn).await? {
+                Err(NotApplied::Fault(fault)) if may_pass(&fault) => {
+                    hold.wait(self.attempt, &recovery::why(&fault)).await?;
+                }
                 applied => return Ok(applied),
-            };
-            let half = if matches!(fault, Fault::Unfinished { .. }) { "its files are half written: " } else { "" };
-            hold.wait(self.attempt, &format!("{half}{fault}. {}", fault.hint())).await?;
+            }
         }
     }
 
@@ -256,33 +254,33 @@ impl Writing<'_> {
     ) -> Result<Result<Applied, NotApplied>, Parting> {
         let (places, place, record) = (self.places.clone(), self.place.clone(), self.record());
         let (step, rules) = (self.stage.step, place.rules(&self.stage.stage.id));
-        let wanted = Arc::new(AtomicBool::new(true));
-        let is_wanted = wanted.clone();
-        let applying = blocking(move || {
-            let is_wanted = || is_wanted.load(Ordering::Relaxed);
+        let apply = move |is_wanted: &dyn Fn() -> bool| {
             let open = || Ok(place.open()?.with_lock_wait(LOCK_WAIT_MAX));
-            let apply = |repository: Repository| repository.apply_while(&record, step, &changes, &rules, &is_wanted);
+            let apply = |repository: Repository| repository.apply_while(&record, step, &changes, &rules, is_wanted);
             let applied = open().map_err(NotApplied::Fault).and_then(apply);
             // Noted before it is the turn of another run.
-            if let Err(NotApplied::Fault(Fault::Unfinished { .. })) = &applied {
-                places.neighbours().recovery.note(&record, &place.root);
+            match &applied {
+                Err(NotApplied::Fault(fault)) if fault.is_half_done() => {
+                    places.neighbours().recovery.note(&record, fault);
+                }
+                Ok(_) => places.neighbours().recovery.forget(&record),
+                Err(_) => {}
             }
             drop(turn);
             applied
-        });
-        let mut applying = std::pin::pin!(applying);
-        tokio::select! {
-            applied = &mut applying => applied,
-            () = self.attempt.stopped() => {
-                wanted.store(false, Ordering::Relaxed);
-                applying.await
-            }
-        }
+        };
+        blocking_while(self.attempt, apply).await
     }
 
     fn record(&self) -> PathBuf {
         self.places.record(self.attempt.job().id().uuid())
     }
+}
+
+/// Whether files are not written only for now: what is in the way may pass, and the stage has done its work.
+fn may_pass(fault: &Fault) -> bool {
+    fault.is_half_done()
+        || matches!(fault, Fault::AnotherRoot { .. } | Fault::Locked { .. } | Fault::Full(_) | Fault::Gone(_))
 }
 
 /// What could not be written. A path that became bad only after the stage had ended is on record beside the stage.

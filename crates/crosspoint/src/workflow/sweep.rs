@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crosspoint_engine::runtime::Engine;
-use crosspoint_workflow::repository::{self, Fault};
+use crosspoint_workflow::repository;
 use uuid::Uuid;
 
-use super::began;
 use super::places::Places;
-use super::recovery::log_unsettled;
+use super::recovery::{LOCK_WAIT_MAX, log_unsettled};
 
 /// How often records are looked through. They do no harm but take room.
 const PERIOD: Duration = Duration::from_secs(3_600);
@@ -34,17 +33,15 @@ pub(crate) async fn sweep(engine: &Engine, places: &Places) {
 /// Finishes or takes back what a run that is over has left half written: a caller that cancels a run may look at once.
 /// What cannot be settled just now is tried again, and meanwhile nothing else is done in that repository.
 pub(crate) async fn settle(places: &Places, run: Uuid) {
-    let record = places.record(run);
-    let recovering = record.clone();
-    let recovered = tokio::task::spawn_blocking(move || {
-        let fault = repository::recover(&recovering).err()?;
-        Some((fault, repository::half_written(&recovering).or_else(|| began::root(&recovering))))
-    });
-    let Ok(Some((fault, root))) = recovered.await else { return };
-    log_unsettled(&run, &fault);
-    if let (Fault::Unfinished { .. }, Some(root)) = (&fault, root) {
-        places.neighbours().recovery.note(&record, &root);
-    }
+    let (record, places) = (places.record(run), places.clone());
+    let settle = move || {
+        let Err(fault) = repository::recover_within(&record, LOCK_WAIT_MAX) else { return };
+        log_unsettled(&run, &fault);
+        if fault.is_half_done() {
+            places.neighbours().recovery.note(&record, &fault);
+        }
+    };
+    let _ = tokio::task::spawn_blocking(settle).await;
 }
 
 async fn sweep_once(engine: &Engine, places: &Places) {
@@ -62,7 +59,7 @@ async fn sweep_once(engine: &Engine, places: &Places) {
             // A run that goes on sees to its record itself.
             Ok(Some(_)) | Err(_) => continue,
         };
-        let clear = move || repository::recover(&record).and_then(|_| repository::remove(&gone));
+        let clear = move || repository::recover_within(&record, LOCK_WAIT_MAX).and_then(|_| repository::remove(&gone));
         let removed = tokio::task::spawn_blocking(clear).await;
         if let Ok(Err(fault)) = removed {
             tracing::warn!(fault = fault.kind(), "the record of a run cannot be removed");

@@ -4,18 +4,18 @@
 //! that is kept would let a run write to a directory that was moved away while its agents read another one, and a
 //! server with many runs that wait for people would have no handles left.
 
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_workflow::repository::{self, CopyFault, CopyLimits, Fault, Repository, Rules};
 use uuid::Uuid;
 
 use super::began;
-use super::blocking::blocking;
-use super::held::Hold;
+use super::blocking::{blocking, blocking_while};
+use super::held::{HOLD_PAUSE, Hold};
 use super::order::Checked;
 use super::places::Places;
 use super::recovery::LOCK_WAIT_MAX;
@@ -72,14 +72,14 @@ pub(super) async fn of_run(places: &Places, attempt: &Attempt, order: &Checked) 
         };
         let opened = held(attempt, open).await?;
         let (root, inode) = (order.root.clone(), opened.inode());
-        let protected = places.protected().to_vec();
+        let protected = places.protected().cloned().collect();
         return Ok(Workplace { root, inode, protected, git_stages });
     }
     let copy = copied(places, attempt, order).await?;
     let opened = held(attempt, move || Repository::open(&copy)).await?;
     // What the run may not touch, it may not touch in the copy either: the diff would not be that of a real run.
     let settle = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-    let inside = places.protected().iter().filter_map(|path| Some(settle(path).strip_prefix(&root).ok()?.to_owned()));
+    let inside = places.protected().filter_map(|path| Some(settle(path).strip_prefix(&root).ok()?.to_owned()));
     let protected = inside.map(|path| opened.path().join(path)).collect();
     let (inode, copy) = (opened.inode(), opened.path().to_owned());
     Ok(Workplace { root: copy, inode, protected, git_stages })
@@ -110,21 +110,32 @@ async fn copied(places: &Places, attempt: &Attempt, order: &Checked) -> Result<P
     let (copy, record) = (places.copy(id), places.record(id));
     let mut hold = Hold::default();
     loop {
+        // One after the other: each looks how much room there is. The turn comes after it, so that nobody waits for the
+        // copy of another root.
+        let others = places.neighbours().copying.wait(places.records());
+        let copying = hold.during(attempt, "other dry runs copy their repositories", others).await?;
         let turn = places.neighbours().turn(attempt, &order.root, &record).await?;
-        // One after the other: each looks how much room there is.
-        let copying = places.neighbours().copying.wait(places.records()).await;
         let (root, copy, record) = (order.root.clone(), copy.clone(), record.clone());
-        let skip = places.protected().to_vec();
-        let made = blocking(move || {
-            let made = copy_once(&root, &copy, &record, &skip);
+        let skip = places.kept_out_of_copies().to_vec();
+        let made = blocking_while(attempt, move |is_wanted| {
+            let made = copy_once(&root, &copy, (&record, &skip), is_wanted);
             drop((turn, copying));
             made
         });
-        match made.await? {
+        let mut made = pin!(made);
+        let made = tokio::select! {
+            made = &mut made => made?,
+            () = tokio::time::sleep(HOLD_PAUSE) => {
+                hold.show(attempt, "the repository is copied for the dry run");
+                made.await?
+            }
+        };
+        match made {
             Ok(()) => break,
             Err(CopyFault::Fault(fault @ Fault::Locked { .. })) => {
                 hold.wait(attempt, &format!("{fault}. {}", fault.hint())).await?;
             }
+            Err(CopyFault::Fault(Fault::Unwanted)) => return Err(Parting::Over),
             Err(why) => {
                 // Half a copy is of no use, and may be large.
                 clear_copy(places, id).await;
@@ -135,17 +146,22 @@ async fn copied(places: &Places, attempt: &Attempt, order: &Checked) -> Result<P
     Ok(copy)
 }
 
-fn copy_once(root: &Path, copy: &Path, record: &Path, skip: &[PathBuf]) -> Result<(), CopyFault> {
+fn copy_once(
+    root: &Path,
+    copy: &Path,
+    (record, skip): (&Path, &[PathBuf]),
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<(), CopyFault> {
     let done = record.join(COPIED);
     if done.exists() {
         return Ok(());
     }
     repository::remove(copy)?;
     let fault = |source| Fault::Other { path: record.to_owned(), source };
-    DirBuilder::new().recursive(true).mode(0o700).create(record).map_err(fault)?;
+    repository::make_record(record)?;
     let bytes_max = COPY_LIMITS.bytes_max.min(free_bytes(record).map_err(fault)? / 2);
     let repository = expect_at(Repository::open(root)?, root)?.with_lock_wait(LOCK_WAIT_MAX);
-    repository.copy_to(copy, skip, CopyLimits { bytes_max, ..COPY_LIMITS })?;
+    repository.copy_while(copy, skip, CopyLimits { bytes_max, ..COPY_LIMITS }, is_wanted)?;
     let mark = || File::create(&done)?.sync_all().and_then(|()| File::open(record)?.sync_all());
     Ok(mark().map_err(fault)?)
 }
@@ -161,7 +177,7 @@ pub(super) async fn clear_copy(places: &Places, run: Uuid) {
     let (copy, record) = (places.copy(run), places.record(run));
     let clear = move || {
         // What a cancelled run left half written would be looked for in the copy at each start.
-        let _ = repository::recover(&record);
+        let _ = repository::recover_within(&record, LOCK_WAIT_MAX);
         // Half a copy must not be taken for a whole one.
         match std::fs::remove_file(record.join(COPIED)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {}

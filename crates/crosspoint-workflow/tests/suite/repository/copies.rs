@@ -1,5 +1,6 @@
 //! Copies of a repository.
 
+use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -36,6 +37,9 @@ fn a_copy_waits_for_outputs_and_leaves_out_what_is_half_written() {
     let scratch = filled();
     let staging = format!(".crosspoint-{:016x}", 7);
     scratch.put(&format!("{staging}/new-0"), "half");
+    // A root inside this one is written to under a lock of its own.
+    let deeper = format!("src/{staging}-again");
+    scratch.put(&format!("{deeper}/new-0"), "half");
     scratch.put(".crosspoint-notes/of.mine", "mine");
     let held = fs::File::open(scratch.root()).expect("it is there");
     held.try_lock().expect("nothing else has it");
@@ -45,7 +49,8 @@ fn a_copy_waits_for_outputs_and_leaves_out_what_is_half_written() {
     assert!(matches!(locked, Err(CopyFault::Fault(Fault::Locked { .. }))) && !to.exists(), "{locked:?}");
     drop(held);
     repository.copy_to(&to, &[], LIMITS).expect("it is copied");
-    assert!(to.join(".crosspoint-notes/of.mine").exists() && !to.join(staging).exists());
+    assert!(to.join(".crosspoint-notes/of.mine").exists());
+    assert!(!to.join(staging).exists() && !to.join(deeper).exists());
 }
 
 #[test]
@@ -82,6 +87,16 @@ fn limits_stop_a_copy() {
     assert!(matches!(too_many, Err(CopyFault::TooManyBytes { limit: 9, .. })), "{too_many:?}");
     let there = copy(&scratch.root(), &scratch.path().join("b"), &[], LIMITS);
     assert!(matches!(there, Err(CopyFault::Fault(_))), "a copy is not mixed with what is there: {there:?}");
+}
+
+#[test]
+fn a_copy_that_is_not_wanted_any_more_is_left_where_it_is() {
+    let scratch = filled();
+    let (asked, to) = (Cell::new(0), scratch.path().join("copy"));
+    let is_wanted = || asked.replace(asked.get() + 1) < 3;
+    let copied = Repository::open(&scratch.root()).expect("it is there").copy_while(&to, &[], LIMITS, &is_wanted);
+    assert!(matches!(copied, Err(CopyFault::Fault(Fault::Unwanted))), "{copied:?}");
+    assert!(tree(&to).len() < scratch.tree().len());
 }
 
 /// Another program removes the only thing in the root, between two looks at it.

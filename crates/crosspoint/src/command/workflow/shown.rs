@@ -13,12 +13,10 @@ use super::tree::Tree;
 use crate::client::Event;
 use crate::command::jobs::event_line;
 use crate::terminal::{fold, render};
+use crate::workflow::HELD;
 
 /// Interval at which the time of the stage under way is updated.
 const TICK: Duration = Duration::from_millis(100);
-
-/// What the progress of a run begins with that cannot go on for a while.
-const HELD: &str = "held: ";
 
 /// Columns and lines of a terminal that does not say how large it is.
 const SIZE: (usize, usize) = (80, 24);

@@ -1,5 +1,7 @@
 //! Stages whose agents speak any contract.
 
+use std::fs;
+
 use crosspoint_agent::{Agent, Context, Failure};
 use serde_json::{Value, json};
 
@@ -84,6 +86,37 @@ fn agents_that_are_asked_by_files_or_that_come_for_work_do_a_stage() {
     let jobs = server.stages_of(&id);
     assert_eq!(jobs[0]["outcome"]["status"], "completed", "{}", jobs[0]);
     assert_eq!(jobs[1]["outcome"]["outputs"], json!({"WHAT": "SPEC"}), "{}", jobs[1]);
+}
+
+/// A worker that joined goes on while its server is away, and is listened to while its run is held (ALL-3).
+#[test]
+fn a_worker_goes_on_while_the_server_is_away_and_does_nothing_twice() {
+    let place = Place::new();
+    let mut server = place.server(&[]);
+    let (starts, go) = (place.file("starts"), place.file("go"));
+    let script = format!(
+        "echo x >> {}; cat > /dev/null; while [ ! -e {} ]; do sleep 0.05; done; echo '{{\"done\": 1}}'",
+        starts.display(),
+        go.display()
+    );
+    let _worker = Worker::joined(&server, "reader", &[], &["sh", "-c", &script]);
+    let id = server.run_workflow(&workflow(&[doing("read", "reader", "reader")]), &place.repo());
+    until("it is begun", || fs::metadata(&starts).ok());
+    server.kill();
+    fs::rename(place.repo(), place.file("away")).expect("it can be moved");
+    server.restart();
+    until("the run is held", || {
+        server.job(&id)["stuck"]["reason"].as_str().filter(|reason| reason.starts_with("held: ")).map(drop)
+    });
+    fs::write(go, "").expect("it can be written");
+    until("the stage has ended", || {
+        let stages = server.stages_of(&id);
+        (stages[0]["outcome"]["outputs"]["done"] == 1).then_some(())
+    });
+    fs::rename(place.file("away"), place.repo()).expect("it can be moved");
+    assert_eq!(server.ended(&id)["outcome"]["status"], "completed", "{}", server.log());
+    assert_eq!(fs::read_to_string(starts).expect("it is there"), "x\n");
+    assert_eq!(server.stages_of(&id)[0]["attempts"], 1);
 }
 
 /// A program without a contract gives files as artifacts, and they are written like any others (ALL-10).

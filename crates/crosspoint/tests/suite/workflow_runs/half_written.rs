@@ -124,3 +124,48 @@ fn what_a_cancelled_run_has_half_written_is_settled_as_soon_as_that_is_possible(
     assert!(got == ["old a\n", "old b\n", "c\n"] || got == ["new a\n", "new b\n", "c\n"], "{got:?}");
     assert_eq!(staging(&stuck.place.repo()), Vec::<PathBuf>::new());
 }
+
+/// A record that cannot be looked through says neither whether files are half written nor where.
+#[test]
+fn all_runs_are_held_while_a_record_cannot_be_read() {
+    let mut stuck = Stuck::new();
+    stuck.held(&stuck.run, "its files are half written");
+    stuck.server.kill();
+    let record = stuck.server.data().join("workflows").join(&stuck.run);
+    // Also for a user who may read everything.
+    let away = stuck.place.file("record");
+    fs::rename(&record, &away).expect("it can be moved");
+    fs::write(&record, "").expect("it can be written");
+    fs::write(record.with_file_name("notes"), "").expect("what is no record can be there");
+    stuck.server.restart();
+    let other = stuck.begin_another();
+    stuck.held(&other, &format!("files of the run {} may be half written", stuck.run));
+    stuck.held(&stuck.run, "it cannot be told");
+    assert_eq!(stuck.place.seen("other").len(), 0);
+    fs::remove_file(&record).expect("it is there");
+    fs::rename(&away, &record).expect("it can be moved");
+    // What is found now is another reason, and it is said.
+    stuck.held(&other, "are half written");
+    stuck.mend();
+    for run in [&stuck.run, &other] {
+        assert_eq!(stuck.server.ended(run)["outcome"]["status"], "completed", "{}", stuck.server.log());
+    }
+}
+
+#[test]
+fn no_run_begins_before_all_records_are_looked_through() {
+    let place = Place::new();
+    place.replies("other", &[wrote(&[("c.md", "create", "c\n")])]);
+    let mut server = place.server(&[place.configured("other", "")]);
+    server.kill();
+    let records = server.data().join("workflows");
+    let _ = fs::remove_dir_all(&records);
+    fs::write(&records, "").expect("it can be written");
+    server.restart();
+    let run = server.run_workflow(&workflow(&[stage("write", "other", "")]), &place.repo());
+    until("it is held", || {
+        server.job(&run)["stuck"]["reason"].as_str().filter(|why| why.contains("cannot be listed")).map(drop)
+    });
+    fs::remove_file(&records).expect("it is there");
+    assert_eq!(server.ended(&run)["outcome"]["status"], "completed", "{}", server.log());
+}

@@ -123,11 +123,19 @@ fn a_root_elsewhere_is_refused_alike_whether_it_is_there_or_not() {
     assert_eq!(refused("/etc"), refused("/is/not/there"));
 }
 
-/// The data directory and the configuration are in the root, and no artifact touches them.
+/// The data directory and the configuration are in the root, and no artifact touches them. Nor does one touch what the
+/// server starts or presents.
 #[test]
 fn the_data_directory_and_the_configuration_are_protected() {
+    const MORE: &str = "[[agent]]\nname = \"tool\"\ncontract = \"exec\"\nwork = [\"tool\"]\nexec = [\"./bin/tool.sh\"]\n\
+        [[agent]]\nname = \"far\"\ncontract = \"run\"\nwork = [\"far\"]\nurl = \"http://127.0.0.1:9\"\n\
+        token_file = \"far-token\"\n";
     let place = Place::new();
-    let server = Server::configured(&place.configured("one", ""));
+    let mut server = Server::configured(&place.configured("one", ""));
+    fs::write(server.directory().join("far-token"), "0123456789abcdef0123456789abcdef").expect("it can be written");
+    server.kill();
+    server.configure(&(place.configured("one", "") + MORE));
+    server.restart();
     let definition = workflow(&[stage("a", "one", "")]);
     let configuration = fs::read_to_string(server.directory().join("crosspoint.toml")).expect("it is there");
     for (path, operation) in [
@@ -137,6 +145,9 @@ fn the_data_directory_and_the_configuration_are_protected() {
         ("data/new.md", "create"),
         ("data/workflows/x/step-1.done.json", "create"),
         ("./data/../crosspoint.toml", "update"),
+        ("bin/tool.sh", "create"),
+        ("bin", "create"),
+        ("far-token", "update"),
     ] {
         place.replies("one", &[wrote(&[("fine.md", "create", "x"), (path, operation, "x")])]);
         let id = server.run_workflow(&definition, server.directory());

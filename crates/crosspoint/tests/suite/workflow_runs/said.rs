@@ -32,6 +32,22 @@ fn an_agent_of_the_file_may_have_the_name_of_a_sample() {
     assert!(ran.code == 0 && ran.stderr.contains("Fine."), "{ran:?}");
 }
 
+/// They are stored with every step, and read again when the run is taken up.
+#[test]
+fn a_run_keeps_the_last_notes_of_a_stage_that_has_too_many() {
+    let place = Place::new();
+    let notes: Vec<String> = (0..3_000).map(|number| format!("note {number}")).collect();
+    let notes: Vec<&str> = notes.iter().map(String::as_str).collect();
+    place.replies("judge", &[noted("Fine.", "proceed", &notes)]);
+    let server = place.server(&[place.configured("judge", "")]);
+    let id = server.run_workflow(&workflow(&[stage("judge", "judge", "")]), &place.repo());
+    let run = server.ended(&id);
+    let kept = run["outcome"]["outputs"]["notes"].as_array().expect("a list");
+    assert_eq!((kept.len(), &kept[999]), (1_000, &serde_json::json!("note 2999")));
+    assert!(kept[0].as_str().is_some_and(|note| note.starts_with("2001 earlier notes were left out")), "{}", kept[0]);
+    assert_eq!(server.steps_of(&id)[0]["done"]["happened"]["said"]["notes"].as_array().map(Vec::len), Some(1_000));
+}
+
 #[test]
 fn a_program_that_cannot_be_started_is_said_before_the_run_begins() {
     let place = Place::new();

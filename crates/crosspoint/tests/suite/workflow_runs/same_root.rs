@@ -110,6 +110,23 @@ fn a_run_is_held_while_another_program_has_the_lock_of_its_root() {
     assert_eq!((place.got("new.md").as_deref(), place.seen("writer").len()), (Some("new"), 1));
 }
 
+/// Why it was held is not why it rests any more.
+#[test]
+fn a_run_that_was_held_and_asks_then_says_that_it_waits_for_a_person() {
+    let place = Place::new();
+    let mut asks = wrote(&[("new.md", "create", "new")]);
+    asks["recommendation"] = json!("escalate");
+    place.replies("writer", &[asks]);
+    let server = place.server(&[place.configured("writer", "")]);
+    let lock = fs::File::open(place.repo()).expect("it is there");
+    lock.try_lock().expect("nothing else has it");
+    let id = server.run_workflow(&workflow(&[stage("write", "writer", "")]), &place.repo());
+    held(&server, &id, "another program has held the lock");
+    drop(lock);
+    let waiting = server.in_state(&id, "waiting");
+    assert_eq!(waiting["stuck"]["reason"], "waiting for a person's answer", "{waiting}");
+}
+
 /// A link that is put in place of a directory after the output was judged leads nothing out of the repository.
 #[test]
 fn a_link_that_is_planted_between_the_check_and_the_write_is_not_followed() {
