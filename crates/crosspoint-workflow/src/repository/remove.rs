@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use super::failpoint::reached;
 use super::fault::Fault;
 
 /// Removes a directory with everything in it. Links are removed, and what they lead to stays. Does nothing where there
@@ -19,8 +20,9 @@ pub fn remove(directory: &Path) -> Result<(), Fault> {
         removed => removed,
     };
     match removed {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(Fault::from_io(directory, source)),
-        _ => Ok(()),
+        Ok(()) => reached("removed").map_err(|errno| Fault::of(directory, errno)),
+        Err(source) if source.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(source) => Err(Fault::from_io(directory, source)),
     }
 }
 

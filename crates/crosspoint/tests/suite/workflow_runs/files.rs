@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -234,4 +235,25 @@ fn a_dry_run_goes_on_after_a_kill_and_leaves_no_copy() {
     server.post(&format!("/api/v1/jobs/{id}/cancel"), "");
     gone(&server, &id);
     assert_eq!(place.got("there.md").as_deref(), Some("old\n"));
+}
+
+/// A run whose copy is gone must have its outcome: it could not go on.
+#[test]
+fn the_copy_of_a_dry_run_goes_after_the_outcome_is_on_disk() {
+    let place = Place::new();
+    let (mut server, definition) = one_stage(&place);
+    place.replies("writer", &[wrote(&[("a.md", "create", "a\n")])]);
+    server.kill();
+    server.start_by(&["env", "CROSSPOINT_KILL_AT=removed"]);
+    server.restart();
+    let id = server.ordered(&json!({"definition": definition, "root": place.repo(), "dry_run": true}));
+    assert_eq!(server.wait().signal(), Some(9), "it is killed when the copy is gone");
+    let mut show = Command::new(assert_cmd::cargo::cargo_bin!("crosspoint"));
+    show.args(["jobs", "show", &id, "--json", "--data"]).arg(server.data()).current_dir(place.path());
+    let shown = show.env_remove("CROSSPOINT_SERVER").env_remove("HOME").output().expect("it starts");
+    let shown: Value = serde_json::from_slice(&shown.stdout).expect("it is JSON");
+    assert_eq!(shown["outcome"]["status"], "completed", "{shown}");
+    server.start_by(&["env"]);
+    server.restart();
+    assert!(server.get(&format!("/api/v1/workflows/{id}/diff")).text().contains("+++ b/a.md"));
 }
