@@ -88,6 +88,15 @@ pub fn make_record(record: &Path) -> Result<(), Fault> {
     Record::make(record).map(drop)
 }
 
+/// Judges changes as far as no repository is needed for it: how many there are, and how their paths are spelled.
+/// Whether a stage may write under `.git` is left to [`Repository::check`].
+pub fn check_spelling(changes: &[Change]) -> Result<(), NotApplied> {
+    limit::check(changes)?;
+    let normals: Vec<String> = changes.iter().map(|change| spelling::normal(&change.path)).collect();
+    let rules = Rules { allow_git: true, ..Rules::default() };
+    spelling::judge(changes, &normals, &rules).none().map_err(NotApplied::Refused)
+}
+
 /// A root directory that files are written to. It is opened once: a directory that is put at its path later is another.
 #[derive(Debug)]
 pub struct Repository {

@@ -9,7 +9,7 @@ use crosspoint_http::call::AnswerRoom;
 use crate::config::Config;
 use crate::link::message::Hub;
 use crate::pull::Queues;
-use crate::workflow::Runs;
+use crate::workflow::{Places, Runs};
 
 /// What agents meet that come to the server by themselves; cloning shares it.
 #[derive(Clone)]
@@ -22,6 +22,8 @@ pub(crate) struct AgentSide {
     pub(crate) answers: AnswerRoom,
     /// The runs of workflows that are under way.
     pub(crate) runs: Arc<Runs>,
+    /// Where they may work, and what they know of each other.
+    pub(crate) places: Places,
 }
 
 impl AgentSide {
@@ -33,6 +35,7 @@ impl AgentSide {
             hub: Hub::new(config, answers.clone()),
             answers,
             runs: Arc::default(),
+            places: Places::of(config),
         }
     }
 

@@ -37,7 +37,7 @@ use crosspoint_engine::runtime::{Gone, Link};
 pub(crate) use self::spoken::{Fate, Spoken};
 use crate::agent_side::AgentSide;
 use crate::config::{Agent, Builtin, Config, Contract};
-use crate::workflow::{self as workflows, Places};
+use crate::workflow as workflows;
 
 /// Returns the agents of a configuration and their links; the sample agents if it configures none.
 pub(crate) fn configured(config: &Config, side: &AgentSide) -> Vec<(Spec, Arc<dyn Link>)> {
@@ -47,7 +47,7 @@ pub(crate) fn configured(config: &Config, side: &AgentSide) -> Vec<(Spec, Arc<dy
         true => Builtin::ALL.into_iter().map(|builtin| agent(&Agent::sample(builtin), &ways)).collect(),
         false => config.agents.iter().map(|settled| agent(settled, &ways)).collect(),
     };
-    agents.push(workflows::agent(Places::of(config), &side.runs, &config.schemas));
+    agents.push(workflows::agent(side.places.clone(), &side.runs, &config.schemas));
     agents
 }
 

@@ -100,7 +100,6 @@ struct Shared {
     /// The schemas of works.
     schemas: Arc<Schemas>,
     /// Where runs of workflows may work.
-    places: Places,
     site: Site,
     wait_max: Duration,
     sync_wait: Duration,
@@ -188,7 +187,6 @@ impl App {
             side,
             callers: config.callers.clone(),
             schemas: config.schemas.clone(),
-            places: Places::of(config),
             site: Site::new(plan),
             wait_max: config.server.wait_max,
             sync_wait: config.server.sync_wait,
@@ -208,7 +206,7 @@ impl App {
     }
 
     fn places(&self) -> &Places {
-        &self.0.places
+        &self.0.side.places
     }
 
     fn queues(&self) -> &Arc<Queues> {

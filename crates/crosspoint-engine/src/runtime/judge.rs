@@ -1,8 +1,8 @@
 //! A look at results before they are committed.
 //!
 //! The engine does not look into outputs. The program that starts it may hand in a judge that does. What the judge
-//! finds is recorded beside the job, before its outcome. The outcome stands, unless the judge says that the result must
-//! not count: then the job fails in its place.
+//! finds is recorded beside the job, before its outcome. The outcome stands, unless the judge says that another result
+//! counts in its place.
 
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use crosspoint_contracts::reply::{Failed, Success};
 use futures_util::FutureExt;
+use futures_util::future::join_all;
 
 use super::engine::Engine;
 use crate::core::Grip;
@@ -37,8 +38,8 @@ pub trait Judge: Send + Sync + 'static {
 pub struct Judgement {
     /// The rules that the result breaks, without content.
     pub violations: Vec<Violation>,
-    /// The failure that takes the place of the result, if the result must not count.
-    pub instead: Option<Failed>,
+    /// What counts in place of the result, if the result must not count.
+    pub instead: Option<Result<Success, Failed>>,
 }
 
 impl Engine {
@@ -57,7 +58,7 @@ impl Engine {
         for violation in violations {
             self.note(job.id(), violation);
         }
-        instead.map_or(result, Err)
+        instead.unwrap_or(result)
     }
 
     /// The same for what an agent that joined reports, as far as it has the attempts that it reports about.
@@ -65,13 +66,16 @@ impl Engine {
         if self.judge().is_none() {
             return;
         }
-        for (id, _, event) in reports {
-            let Event::Finish { attempt, result } = event else { continue };
-            let Some(job) = self.published().watch(*id).map(|watch| watch.job()) else { continue };
-            let is_present = job.running().is_some_and(|running| running.attempt == *attempt);
-            if is_present && job.agent.as_ref() == Some(agent) && self.is_judged(&job) {
-                *result = self.judged(&job, result.clone()).await;
-            }
+        // Together: a judge may have to wait for one of them.
+        join_all(reports.iter_mut().map(|(id, _, event)| self.judge_report(agent, *id, event))).await;
+    }
+
+    async fn judge_report(&self, agent: &Arc<str>, id: JobId, event: &mut Event) {
+        let Event::Finish { attempt, result } = event else { return };
+        let Some(job) = self.published().watch(id).map(|watch| watch.job()) else { return };
+        let is_present = job.running().is_some_and(|running| running.attempt == *attempt);
+        if is_present && job.agent.as_ref() == Some(agent) && self.is_judged(&job) {
+            *result = self.judged(&job, result.clone()).await;
         }
     }
 }

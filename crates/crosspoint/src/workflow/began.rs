@@ -1,6 +1,7 @@
 //! Where a run began. Another directory may be put at the path of the root while nothing drives the run, or a link on
 //! the way may lead elsewhere by then. A run that went on there would miss what it did before.
 
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -16,21 +17,24 @@ const UNFINISHED: &str = "began.new";
 /// The directory in which a run began: its path without links, and its number.
 #[derive(Deserialize, PartialEq, Serialize)]
 struct Began<'t> {
-    root: &'t str,
+    /// JSON escapes some characters of paths, so it is not always borrowed.
+    #[serde(borrow)]
+    root: Cow<'t, str>,
     inode: u64,
 }
 
 /// Returns the path without links of the directory in which a run began, if it is known.
 pub(super) fn root(record: &Path) -> Option<PathBuf> {
     let stored = fs::read_to_string(record.join(FILE)).ok()?;
-    serde_json::from_str::<Began<'_>>(&stored).ok().map(|began| PathBuf::from(began.root))
+    serde_json::from_str::<Began<'_>>(&stored).ok().map(|began| PathBuf::from(&*began.root))
 }
 
 /// Checks that a run goes on in the directory that it began in. A run that begins there remembers it: when this
 /// returns, that is on disk.
 pub(super) fn expect(record: &Path, opened: &Repository) -> Result<(), Fault> {
     let path = opened.path();
-    let now = Began { root: path.to_str().ok_or_else(|| Fault::NotUtf8(path.to_owned()))?, inode: opened.inode() };
+    let root = path.to_str().ok_or_else(|| Fault::NotUtf8(path.to_owned()))?.into();
+    let now = Began { root, inode: opened.inode() };
     let other = |source| Fault::Other { path: record.join(FILE), source };
     let stored = match fs::read_to_string(record.join(FILE)) {
         Err(error) if error.kind() == ErrorKind::NotFound => {

@@ -9,13 +9,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Success};
 use crosspoint_engine::event::Violation;
 use crosspoint_engine::job::{Job, Origin};
 use crosspoint_engine::runtime::{Judge, Judgement};
-use crosspoint_workflow::repository::{Change, Fault, NotApplied};
+use crosspoint_workflow::repository::{self, Change, Fault, NotApplied};
 
 use super::runs::Runs;
 use super::workplace::Workplace;
@@ -46,13 +47,27 @@ impl Judge for Judges {
             if let Ok(success) = result {
                 violations.extend(self.schemas.violated(&job.request.work, success).await);
             }
-            let instead = self.unusable(job, result).await.map(|unusable| {
-                violations.extend(unusable.violation);
-                Failed::said(unusable.failure, Dispatched::Yes, &unusable.message)
-            });
+            let instead = match self.unusable(job, result).await {
+                Some(unusable) => {
+                    violations.extend(unusable.violation);
+                    Some(Err(Failed::said(unusable.failure, Dispatched::Yes, &unusable.message)))
+                }
+                None => followed(job, result).map(Ok),
+            };
             Judgement { violations, instead }
         })
     }
+}
+
+/// Returns the result of a stage whose agent says in an envelope that it did not succeed: the run follows what the
+/// agent recommends (WF-7), and a stage that is followed has not failed.
+fn followed(job: &Job, result: &Result<Success, Failed>) -> Option<Success> {
+    job.request.child_of()?;
+    let failed = result.as_ref().err().filter(|failed| output::is_said_by(failed))?;
+    let document = failed.document.as_deref().filter(|document| document.kind == Kind::WorkflowOutput)?;
+    let artifacts = failed.given.as_ref().and_then(|given| given.artifacts.clone());
+    let summary = failed.message.clone().map(Success::of).unwrap_or_default();
+    Some(Success { artifacts, document: Some(document.clone()), ..summary })
 }
 
 /// Why a run cannot go on with what a stage gave.
@@ -93,6 +108,10 @@ impl Judges {
                 return Some(Unusable::file(no_file.clause, format!("{} ({}).", no_file.what, no_file.clause.id)));
             }
         };
+        // This needs no run, which may be a while in coming.
+        if let Some(unusable) = repository::check_spelling(&changes).err().and_then(unusable) {
+            return Some(unusable);
+        }
         let place = tokio::time::timeout(RUN_TIME_MAX, self.runs.place_of(*parent)).await.ok()?;
         let stage = stage.clone();
         let look = move || look(&place, &stage, &changes);
@@ -103,17 +122,16 @@ impl Judges {
 /// Looks at the places of all files. What is wrong with the repository itself is no fault of the agent's, and is found
 /// again when the files are written.
 fn look(place: &Workplace, stage: &str, changes: &[Change]) -> Option<Unusable> {
-    match place.open().ok()?.check(changes, &place.rules(stage)) {
-        Ok(()) => None,
-        Err(NotApplied::Fault(fault @ Fault::Limit { .. })) => {
-            let message = format!("The artifacts cannot be written: {fault}.");
+    place.open().ok()?.check(changes, &place.rules(stage)).err().and_then(unusable)
+}
+
+fn unusable(why: NotApplied) -> Option<Unusable> {
+    let message = format!("The artifacts cannot be written: {why}.");
+    match why {
+        NotApplied::Fault(Fault::Limit { .. }) => {
             Some(Unusable { failure: Failure::ResourceLimit, message, violation: None })
         }
-        Err(NotApplied::Fault(_)) => None,
-        Err(refused @ NotApplied::Refused(_)) => {
-            let message = format!("The artifacts cannot be written: {refused}.");
-            let NotApplied::Refused(paths) = refused else { return None };
-            Some(Unusable::file(paths.first()?.clause, message))
-        }
+        NotApplied::Fault(_) => None,
+        NotApplied::Refused(paths) => Some(Unusable::file(paths.first()?.clause, message)),
     }
 }

@@ -21,6 +21,16 @@ pub(super) struct Neighbours {
 }
 
 impl Neighbours {
+    /// Waits until nothing is written in the copy of a dry run.
+    pub(super) async fn in_copy(&self, copy: &Path) -> OwnedMutexGuard<()> {
+        self.turns.wait(copy).await
+    }
+
+    /// Returns the turn in the copy of a dry run if nothing is written there now.
+    pub(super) fn in_idle_copy(&self, copy: &Path) -> Option<OwnedMutexGuard<()>> {
+        self.turns.at_once(copy)
+    }
+
     /// Waits until a run may write in a root, or copy it: it is its turn, and nothing of another run is half written
     /// there.
     pub(super) async fn turn(

@@ -8,29 +8,29 @@ use crosspoint_contracts::content::Body;
 use crosspoint_workflow::definition::{Definition, Mistake};
 use crosspoint_workflow::repository::Fault;
 use crosspoint_workflow::run::Feature;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::began;
 use super::places::{NotAllowed, Places};
 
 /// What a run is asked for with. It holds content, so it has no `Debug`.
-#[derive(Clone, Deserialize, Serialize)]
+#[derive(Clone, Deserialize)]
 pub(crate) struct Order {
     /// The text of the workflow file.
     pub(crate) definition: String,
     /// The repository: an absolute path.
     pub(crate) root: PathBuf,
     /// The feature that the workflow works on, if it is known at the start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub(crate) feature: Option<String>,
     /// Whether the run works in a copy of the repository.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, deserialize_with = "false_if_null")]
     pub(crate) dry_run: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants a reference")]
-fn is_false(value: &bool) -> bool {
-    !value
+/// An optional member that is null reads as absent (ALL-11).
+fn false_if_null<'d, D: Deserializer<'d>>(value: D) -> Result<bool, D::Error> {
+    Ok(Option::<bool>::deserialize(value)?.unwrap_or_default())
 }
 
 /// What is shown of a run beside its job.
@@ -44,7 +44,7 @@ struct About<'o> {
 
 /// Returns what is shown of a run beside its job, from the document that it came as.
 pub(crate) fn about(document: &[u8]) -> Option<Body> {
-    let order: Order = serde_json::from_slice(document).ok()?;
+    let order = Order::read(document)?;
     let definition = Definition::read(&order.definition).ok()?;
     let (feature, root) = (order.feature.as_deref(), order.root.to_str()?);
     Some(Body::of(&About { name: definition.name(), feature, root, dry_run: order.dry_run }))
@@ -52,8 +52,7 @@ pub(crate) fn about(document: &[u8]) -> Option<Body> {
 
 /// Whether the workflow of the run that came as this document brings programs of its own.
 pub(crate) fn brings_programs(document: &[u8]) -> bool {
-    let order: Option<Order> = serde_json::from_slice(document).ok();
-    let definition = order.and_then(|order| Definition::read(&order.definition).ok());
+    let definition = Order::read(document).and_then(|order| Definition::read(&order.definition).ok());
     definition.is_some_and(|definition| !definition.agents().is_empty())
 }
 
@@ -82,6 +81,12 @@ pub(crate) enum Unusable {
 }
 
 impl Order {
+    /// Reads an order that was accepted, from the document that it came as.
+    pub(crate) fn read(document: &[u8]) -> Option<Order> {
+        const MARK: &[u8] = b"\xef\xbb\xbf";
+        serde_json::from_slice(document.strip_prefix(MARK).unwrap_or(document)).ok()
+    }
+
     /// Checks an order, except for the agents that its stages name.
     pub(crate) fn check(&self, places: &Places) -> Result<Checked, Unusable> {
         let definition = Definition::read(&self.definition).map_err(Unusable::Definition)?;

@@ -34,27 +34,20 @@ pub(super) struct NoOutput {
     pub(super) message: String,
 }
 
-/// Returns the output of a stage that has ended. An agent that says `success: false` in an envelope has done its part,
-/// and the run follows what it recommends. A job that failed in any other way has no output.
+/// Returns the output of a stage that has ended. An agent that says `success: false` in an envelope has done its part:
+/// the judge has its job completed, and the run follows what it recommends. A job that failed has no output.
 pub(super) fn of(job: &Job) -> Result<Output, NoOutput> {
     let Some(ending) = job.outcome() else { return Err(unreadable()) };
     match ending.status {
         Status::Completed => {}
-        Status::Failed if is_said(ending) => {}
         Status::Failed | Status::Cancelled => return Err(failed(ending)),
     }
     let document = answer::document(&snapshot(job), Contract::Workflow, &Beside::default());
     read(&document).ok_or_else(unreadable)
 }
 
-/// Whether the agent itself says in an envelope that it did not succeed. A program that says so exits with 0; what a
-/// program printed that then broke off is no output (WF-8).
-fn is_said(outcome: &Outcome) -> bool {
-    let is_envelope = outcome.document.as_ref().is_some_and(|document| document.kind == Kind::WorkflowOutput);
-    is_envelope && outcome.failure() == Some(Failure::AgentFailed) && !broke_off(outcome)
-}
-
-/// Whether an agent itself says that it did not succeed, and no program broke off.
+/// Whether an agent itself says that it did not succeed. A program that says so exits with 0; what a program printed
+/// that then broke off is no output (WF-8).
 pub(super) fn is_said_by(failed: &Failed) -> bool {
     failed.failure == Failure::AgentFailed && !is_broken_off(failed.details.as_ref())
 }
@@ -84,10 +77,6 @@ struct Ended {
     #[serde(default)]
     exit_code: i32,
     signal: Option<i32>,
-}
-
-fn broke_off(outcome: &Outcome) -> bool {
-    is_broken_off(outcome.reason.as_ref().and_then(|reason| reason.details.as_ref()))
 }
 
 fn is_broken_off(details: Option<&Body>) -> bool {

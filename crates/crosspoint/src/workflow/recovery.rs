@@ -31,11 +31,18 @@ pub(super) struct Recovery {
 }
 
 /// Files of a run that may be half written.
+#[derive(Clone)]
 struct Unsettled {
+    /// The run, as its record is called.
+    run: String,
     /// The repository; any, if that cannot be told.
     root: Option<PathBuf>,
-    /// Why they are not settled, and what to do about it.
+    /// Whether files are half written, or may be.
+    are: &'static str,
+    /// Why they are not settled, and what to do about it. It names paths, which an agent chose.
     why: String,
+    /// The same in a few words, for callers who may not see the run.
+    kind: &'static str,
 }
 
 impl Unsettled {
@@ -43,9 +50,27 @@ impl Unsettled {
     fn of(record: &Path, fault: &Fault) -> Unsettled {
         // A journal that cannot be read does not say where the run works.
         let root = repository::half_written(record).or_else(|| began::root(record));
-        let run = record.file_name().unwrap_or_default().display();
-        let what = if matches!(fault, Fault::Unknown { .. }) { "may be" } else { "are" };
-        Unsettled { root, why: format!("files of the run {run} {what} half written there: {fault}. {}", fault.hint()) }
+        let run = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let (are, kind) = match fault {
+            Fault::Unknown { .. } => ("may be", fault.kind()),
+            Fault::Unfinished { why, .. } => ("are", why.kind()),
+            fault => ("are", fault.kind()),
+        };
+        Unsettled { run, root, are, why: explained(fault), kind }
+    }
+
+    /// Says why they hold a run. What a caller's agents wrote is not for other callers.
+    async fn told_to(&self, attempt: &Attempt) -> String {
+        let Unsettled { run, are, why, kind, .. } = self;
+        let engine = attempt.engine();
+        let theirs = match engine.job_id(run) {
+            Some(id) => engine.job(id).await.ok().flatten(),
+            None => None,
+        };
+        if theirs.is_some_and(|theirs| theirs.job().request.caller == attempt.job().request.caller) {
+            return format!("files of the run {run} {are} half written there: {why}");
+        }
+        format!("files of another run {are} half written there: {kind}; the server's log names the run")
     }
 
     /// A root may be in another one.
@@ -87,7 +112,7 @@ impl Recovery {
 
     /// Whether files of other runs are half written in this repository.
     pub(super) fn is_unsettled(&self, root: &Path, own: &Path) -> bool {
-        self.why_unsettled(root, own).is_some()
+        self.near(root, own).is_some()
     }
 
     /// Holds a run as long as files of other runs are half written in its repository: its stages would read them, and
@@ -96,8 +121,8 @@ impl Recovery {
         let mut hold = Hold::default();
         while self.is_unsettled(root, own) {
             self.again().await;
-            if let Some(why) = self.why_unsettled(root, own) {
-                hold.wait(attempt, &why).await?;
+            if let Some(near) = self.near(root, own) {
+                hold.wait(attempt, &near.told_to(attempt).await).await?;
             }
         }
         Ok(())
@@ -118,10 +143,10 @@ impl Recovery {
         }
     }
 
-    fn why_unsettled(&self, root: &Path, own: &Path) -> Option<String> {
+    fn near(&self, root: &Path, own: &Path) -> Option<Unsettled> {
         let unsettled = self.unsettled();
         let near = unsettled.iter().find(|(record, unsettled)| record.as_path() != own && unsettled.is_near(root));
-        near.map(|(_, unsettled)| unsettled.why.clone())
+        near.map(|(_, unsettled)| unsettled.clone())
     }
 
     fn unsettled(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Unsettled>> {
@@ -153,10 +178,21 @@ pub(super) async fn own(attempt: &Attempt, record: &Path) -> Result<(), Parting>
     }
 }
 
-/// Says why files are not settled, and what to do about it.
+/// Says why the files of a run are not settled, and what to do about it.
 pub(super) fn why(fault: &Fault) -> String {
     let half = if matches!(fault, Fault::Unfinished { .. }) { "its files are half written: " } else { "" };
-    format!("{half}{fault}. {}", fault.hint())
+    format!("{half}{}", explained(fault))
+}
+
+/// Says what is wrong, and what to do about it.
+pub(super) fn explained(fault: &Fault) -> String {
+    format!("{fault}. {}", fault.hint())
+}
+
+/// Whether a fault may pass, so that what a run has done is not thrown away for it.
+pub(super) fn may_pass(fault: &Fault) -> bool {
+    fault.is_half_done()
+        || matches!(fault, Fault::AnotherRoot { .. } | Fault::Locked { .. } | Fault::Full(_) | Fault::Gone(_))
 }
 
 fn settled(record: &Path) -> Result<(), Fault> {

@@ -178,8 +178,8 @@ impl Runner {
     /// process takes it up.
     async fn order(&self, attempt: &Attempt) -> Result<Checked, Parting> {
         let input = attempt.input().await.map_err(failed)?;
-        let order: Order = serde_json::from_str(input.get())
-            .map_err(|_| invalid("The input is no order for a run: it needs a definition and a root."))?;
+        let order = Order::read(input.get().as_bytes())
+            .ok_or_else(|| invalid("The input is no order for a run: it needs a definition and a root."))?;
         let mut hold = Hold::default();
         loop {
             let (ordered, places) = (order.clone(), self.places.clone());

@@ -17,7 +17,7 @@ use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Unaccepted, Watch};
 use crosspoint_engine::store::Found;
 use crosspoint_exchange::admission::{self, Caller, Headers};
-use crosspoint_workflow::repository::{self, Applied, Fault, NotApplied, Repository};
+use crosspoint_workflow::repository::{self, Applied, NotApplied, Repository};
 use crosspoint_workflow::run::{Happened, StageRun};
 use tokio::sync::OwnedMutexGuard;
 
@@ -238,7 +238,7 @@ impl Writing<'_> {
             self.place.reached(self.attempt).await?;
             let turn = self.places.neighbours().turn(self.attempt, &self.place.root, &self.record()).await?;
             match self.once(changes.clone(), turn).await? {
-                Err(NotApplied::Fault(fault)) if may_pass(&fault) => {
+                Err(NotApplied::Fault(fault)) if recovery::may_pass(&fault) => {
                     hold.wait(self.attempt, &recovery::why(&fault)).await?;
                 }
                 applied => return Ok(applied),
@@ -277,12 +277,6 @@ impl Writing<'_> {
     }
 }
 
-/// Whether files are not written only for now: what is in the way may pass, and the stage has done its work.
-fn may_pass(fault: &Fault) -> bool {
-    fault.is_half_done()
-        || matches!(fault, Fault::AnotherRoot { .. } | Fault::Locked { .. } | Fault::Full(_) | Fault::Gone(_))
-}
-
 /// What could not be written. A path that became bad only after the stage had ended is on record beside the stage.
 async fn not_applied(attempt: &Attempt, job: &Job, why: NotApplied) -> Broken {
     match &why {
@@ -294,6 +288,6 @@ async fn not_applied(attempt: &Attempt, job: &Job, why: NotApplied) -> Broken {
             let clause = Some(first.clause.id.to_owned());
             Broken { clause, ..Broken::of(Failure::BrokenContract, format!("{why}; nothing was written")) }
         }
-        NotApplied::Fault(fault) => Broken::of(Failure::Internal, format!("{fault}. {}", fault.hint())),
+        NotApplied::Fault(fault) => Broken::of(Failure::Internal, recovery::explained(fault)),
     }
 }

@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::places::Places;
 use super::recovery::{LOCK_WAIT_MAX, log_unsettled};
+use super::workplace::clear_idle_copy;
 
 /// How often records are looked through. They do no harm but take room.
 const PERIOD: Duration = Duration::from_secs(3_600);
@@ -32,16 +33,19 @@ pub(crate) async fn sweep(engine: &Engine, places: &Places) {
 
 /// Finishes or takes back what a run that is over has left half written: a caller that cancels a run may look at once.
 /// What cannot be settled just now is tried again, and meanwhile nothing else is done in that repository.
+///
+/// Where no run is driven, as in a command that only cancels, nothing else removes the copy of a dry run.
 pub(crate) async fn settle(places: &Places, run: Uuid) {
-    let (record, places) = (places.record(run), places.clone());
+    let (record, settling) = (places.record(run), places.clone());
     let settle = move || {
         let Err(fault) = repository::recover_within(&record, LOCK_WAIT_MAX) else { return };
         log_unsettled(&run, &fault);
         if fault.is_half_done() {
-            places.neighbours().recovery.note(&record, &fault);
+            settling.neighbours().recovery.note(&record, &fault);
         }
     };
     let _ = tokio::task::spawn_blocking(settle).await;
+    clear_idle_copy(places, run).await;
 }
 
 async fn sweep_once(engine: &Engine, places: &Places) {

@@ -17,6 +17,11 @@ impl Turns {
         self.of(root).lock_owned().await
     }
 
+    /// Takes the turn in a root that nothing else has now.
+    pub(super) fn at_once(&self, root: &Path) -> Option<OwnedMutexGuard<()>> {
+        self.of(root).try_lock_owned().ok()
+    }
+
     fn of(&self, root: &Path) -> Arc<Turn<()>> {
         let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turn) = turns.get(root).and_then(Weak::upgrade) {

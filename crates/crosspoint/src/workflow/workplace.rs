@@ -11,6 +11,7 @@ use std::pin::pin;
 
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_workflow::repository::{self, CopyFault, CopyLimits, Fault, Repository, Rules};
+use tokio::sync::OwnedMutexGuard;
 use uuid::Uuid;
 
 use super::began;
@@ -18,7 +19,7 @@ use super::blocking::{blocking, blocking_while};
 use super::held::{HOLD_PAUSE, Hold};
 use super::order::Checked;
 use super::places::Places;
-use super::recovery::LOCK_WAIT_MAX;
+use super::recovery::{LOCK_WAIT_MAX, explained, may_pass};
 use super::runner::{Parting, invalid};
 
 /// How much a dry run copies at most: more is no repository that is copied while a person waits. It takes no more than
@@ -99,7 +100,7 @@ async fn held<T: Send + 'static>(
     loop {
         match blocking(open.clone()).await? {
             Ok(opened) => return Ok(opened),
-            Err(fault) => hold.wait(attempt, &format!("{fault}. {}", fault.hint())).await?,
+            Err(fault) => hold.wait(attempt, &explained(&fault)).await?,
         }
     }
 }
@@ -132,10 +133,11 @@ async fn copied(places: &Places, attempt: &Attempt, order: &Checked) -> Result<P
         };
         match made {
             Ok(()) => break,
-            Err(CopyFault::Fault(fault @ Fault::Locked { .. })) => {
-                hold.wait(attempt, &format!("{fault}. {}", fault.hint())).await?;
-            }
             Err(CopyFault::Fault(Fault::Unwanted)) => return Err(Parting::Over),
+            Err(CopyFault::Fault(fault)) if may_pass(&fault) || matches!(fault, Fault::Changed(_)) => {
+                clear_copy(places, id).await;
+                hold.wait(attempt, &explained(&fault)).await?;
+            }
             Err(why) => {
                 // Half a copy is of no use, and may be large.
                 clear_copy(places, id).await;
@@ -172,10 +174,24 @@ fn free_bytes(directory: &Path) -> io::Result<u64> {
     Ok(room.f_bavail.saturating_mul(room.f_frsize))
 }
 
-/// Removes the copy of a dry run that is over. What the run changed is in its record.
+/// Removes the copy of a dry run that is over, once nothing writes there. What the run changed is in its record.
 pub(super) async fn clear_copy(places: &Places, run: Uuid) {
+    let turn = places.neighbours().in_copy(&places.copy(run)).await;
+    clear(places, run, turn).await;
+}
+
+/// Does the same, unless something writes there: then the run is driven, and sees to its copy itself when it notices
+/// that it is over.
+pub(super) async fn clear_idle_copy(places: &Places, run: Uuid) {
+    if let Some(turn) = places.neighbours().in_idle_copy(&places.copy(run)) {
+        clear(places, run, turn).await;
+    }
+}
+
+async fn clear(places: &Places, run: Uuid, turn: OwnedMutexGuard<()>) {
     let (copy, record) = (places.copy(run), places.record(run));
     let clear = move || {
+        let _turn = turn;
         // What a cancelled run left half written would be looked for in the copy at each start.
         let _ = repository::recover_within(&record, LOCK_WAIT_MAX);
         // Half a copy must not be taken for a whole one.

@@ -9,34 +9,36 @@ use serde::Deserialize;
 use crate::client::{Client, Failed, Job, RunOf, segment};
 use crate::command::jobs::no_such_job;
 use crate::terminal::render;
-use crate::workflow::WORK;
+use crate::workflow::{Order, WORK};
 
 /// What commands need of the document.
-#[derive(Deserialize)]
 pub(super) struct Kept {
-    pub(super) definition: String,
-    #[serde(default)]
-    pub(super) root: PathBuf,
-    feature: Option<String>,
-    #[serde(default)]
-    pub(super) dry_run: bool,
+    pub(super) order: Order,
     /// The directory from which the programs of the workflow are found. Only commands say it.
-    pub(super) home: Option<PathBuf>,
+    pub(super) home: PathBuf,
+}
+
+#[derive(Deserialize)]
+struct Home {
+    home: PathBuf,
 }
 
 impl Kept {
     pub(super) async fn of(client: &Client, job: &Job) -> Result<Kept> {
         let document = client.get(&format!("/api/v1/jobs/{}/document", segment(&job.is.id))).await?;
-        serde_json::from_str(&document).map_err(|_| no_run(client, job).into())
+        let order = Order::read(document.as_bytes()).ok_or_else(|| no_run(client, job))?;
+        let home = serde_json::from_str(&document).map_or_else(|_| PathBuf::new(), |Home { home }| home);
+        Ok(Kept { order, home })
     }
 
     /// Returns what the run is about, for people.
     pub(super) fn about(&self) -> RunOf {
+        let Order { definition, root, feature, dry_run } = &self.order;
         RunOf {
-            name: Definition::read(&self.definition).ok().map(|definition| definition.name().to_owned()),
-            feature: self.feature.clone(),
-            root: Some(self.root.display().to_string()),
-            dry_run: self.dry_run,
+            name: Definition::read(definition).ok().map(|definition| definition.name().to_owned()),
+            feature: feature.clone(),
+            root: Some(root.display().to_string()),
+            dry_run: *dry_run,
         }
     }
 }

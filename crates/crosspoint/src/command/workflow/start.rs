@@ -106,9 +106,8 @@ pub(super) fn resume(arguments: &WorkflowResume) -> Result<Exit> {
         found = Some((Kept::of(client, &job).await?, client.is_embedded(), job));
         Ok(Exit::Fine)
     })?;
-    let Some((kept, is_embedded, job)) = found else { return Ok(Exit::CouldNot) };
-    let home = kept.home.unwrap_or_default();
-    let Some(file) = WorkflowFile::of("the workflow".to_owned(), kept.definition, home)? else {
+    let Some((Kept { order, home }, is_embedded, job)) = found else { return Ok(Exit::CouldNot) };
+    let Some(file) = WorkflowFile::of("the workflow".to_owned(), order.definition, home)? else {
         return Ok(Exit::CouldNot);
     };
     let drives = is_embedded && job.outcome().is_none();
@@ -123,9 +122,9 @@ pub(super) fn resume(arguments: &WorkflowResume) -> Result<Exit> {
             close_breakers(client, &file).await?;
             session.take_up(&job.is.id).await?;
         }
-        let followed = Followed { id: &job.is.id, file: &file, root: &kept.root, is_dry: kept.dry_run };
+        let followed = Followed { id: &job.is.id, file: &file, root: &order.root, is_dry: order.dry_run };
         let (exit, job) = resting::until(client, &followed, !arguments.json, interrupts).await?;
-        finish(client, &job, arguments.json, kept.dry_run).await?;
+        finish(client, &job, arguments.json, order.dry_run).await?;
         Ok(exit)
     })
 }

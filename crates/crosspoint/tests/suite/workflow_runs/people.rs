@@ -91,6 +91,13 @@ fn a_failure_in_an_envelope_is_followed_and_not_parked() {
     let server = place.server(&[place.configured("judge", "")]);
     let id = server.run_workflow(&workflow(&[stage("judge", "judge", "")]), &place.repo());
     assert_eq!(server.ended(&id)["outcome"]["outputs"]["iterations"], 2);
+    // A stage that has failed parks its run, and this one did not.
+    let stages = server.stages_of(&id);
+    let statuses: Vec<&Value> = stages.iter().map(|stage| &stage["outcome"]["status"]).collect();
+    assert_eq!(statuses, ["completed", "completed"]);
+    assert_eq!(stages[0]["outcome"]["outputs"], "Busy.", "{}", stages[0]);
+    let said = &server.steps_of(&id)[0]["done"]["happened"]["said"];
+    assert_eq!((&said["success"], &said["recommendation"]), (&json!(false), &json!("retry")), "{said}");
 }
 
 #[test]
