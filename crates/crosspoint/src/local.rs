@@ -58,9 +58,15 @@ pub(crate) fn is_served(directory: &Path) -> bool {
     Way::to(&directory.join(SERVER_SOCKET)).and_then(|way| UnixStream::connect(way.path())).is_ok()
 }
 
-/// Creates a directory for this user only, unless it exists.
+/// Creates a directory for this user only, unless it exists. In a repository, git is told to leave it alone.
 pub(crate) fn make_directory(directory: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(directory)
+    let is_new = !directory.exists();
+    DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    if is_new {
+        // Nothing depends on it.
+        let _ = fs::write(directory.join(".gitignore"), "*\n");
+    }
+    Ok(())
 }
 
 fn bind(path: &Path) -> io::Result<StdListener> {

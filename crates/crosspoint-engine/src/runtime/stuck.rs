@@ -63,6 +63,13 @@ impl Engine {
             State::Ended(_) => return None,
             _ if job.aside.is_some() => (ASIDE.to_owned(), job.aside.unwrap_or(job.updated_at)),
             State::Poisoned => (POISON.to_owned(), job.updated_at),
+            // A person can answer whether the job is driven now or not.
+            State::Running(_)
+                if let Some(stage) = self.resting_stage(job)
+                    && stage.needs_a_person() =>
+            {
+                return self.stuck_at(&stage, ahead);
+            }
             State::Queued | State::Running(_) | State::Retrying { .. } if self.is_held(job.seq()) => {
                 let why = if self.published().is_behind(job.seq()) { BEHIND } else { NO_SERVER };
                 (why.to_owned(), job.updated_at)

@@ -40,6 +40,9 @@ pub enum Happened {
         /// The files that clashed. If there are any, nothing was written.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         conflicts: Vec<Clash>,
+        /// The rules that the output breaks, as `WF-106`. It counts all the same.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        broken: Vec<String>,
     },
     /// The child job failed, or its artifacts could not be applied.
     Broke {
@@ -78,7 +81,7 @@ impl Happened {
 impl fmt::Debug for Happened {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Happened::Said { step, job, success, summary, notes, recommendation, artifacts, conflicts } => f
+            Happened::Said { step, job, success, summary, notes, recommendation, artifacts, conflicts, broken } => f
                 .debug_struct("Said")
                 .field("step", step)
                 .field("job", job)
@@ -88,6 +91,7 @@ impl fmt::Debug for Happened {
                 .field("recommendation", recommendation)
                 .field("artifacts", artifacts)
                 .field("conflicts", conflicts)
+                .field("broken", broken)
                 .finish(),
             Happened::Broke { step, job, failure, clause, message } => f
                 .debug_struct("Broke")

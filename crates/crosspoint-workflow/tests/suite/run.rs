@@ -90,7 +90,8 @@ impl Output {
 
     fn at(self, step: u32) -> Happened {
         let Output { success, summary, notes, recommendation, artifacts, conflicts } = self;
-        Happened::Said { step, job: "j".to_owned(), success, summary, notes, recommendation, artifacts, conflicts }
+        let (job, broken) = ("j".to_owned(), Vec::new());
+        Happened::Said { step, job, success, summary, notes, recommendation, artifacts, conflicts, broken }
     }
 }
 

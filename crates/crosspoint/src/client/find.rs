@@ -149,7 +149,12 @@ async fn start(
 ) -> Result<Session> {
     adapt(&mut config)?;
     let again = Again::of(reach, Some(&config));
-    if (need == Need::Existing || need.is_looking()) && !config.store.path.exists() {
+    let store = config.store.path.try_exists();
+    if let Err(why) = &store {
+        let message = format!("the store {} cannot be looked at: {why}", config.store.path.display());
+        return Err(Failed::other(message, "use it as the user whose it is, or name another with --data").into());
+    }
+    if (need == Need::Existing || need.is_looking()) && store.is_ok_and(|is_there| !is_there) {
         let message = format!("there is no server, and no store at {}", config.store.path.display());
         return Err(Failed::other(message, need.hint()).into());
     }

@@ -24,6 +24,10 @@ const FIRST_LINE_BYTES_MAX: u64 = 256;
 /// What binaries begin with.
 const ELF: &[u8] = b"\x7fELF";
 
+/// The system takes the carriage return for a part of the name, and says only that there is no such file.
+const CARRIAGE_RETURN: &str = "its first line (#!) ends with a carriage return, as on Windows; save it with line ends of \
+                               Unix (dos2unix does that)";
+
 const NO_PROGRAM: &str = "it is no program of this machine; a script begins with #! and its interpreter";
 
 /// Returns the program's file, as an absolute path. The file may be gone a moment later, which the start then reports.
@@ -49,28 +53,47 @@ pub(super) fn find(program: &Program) -> Result<PathBuf, Failed> {
 /// program is not run for that.
 pub(super) fn check(program: &Program) -> Result<(), Failed> {
     let name = program.argv.first().map_or("", String::as_str);
-    known_format(&find(program)?, &program.directory).map_err(|why| unavailable(name, &why))
+    known_format(&find(program)?, &program.directory, &path_of(program)).map_err(|why| unavailable(name, &why))
 }
 
-fn known_format(path: &Path, directory: &Path) -> Result<(), String> {
-    let shown = path.display();
-    if !fs::metadata(path).is_ok_and(|found| found.is_file()) {
+fn known_format(program: &Path, directory: &Path, path: &OsStr) -> Result<(), String> {
+    let shown = program.display();
+    if !fs::metadata(program).is_ok_and(|found| found.is_file()) {
         return Err(format!("{shown} is no file"));
     }
     // A user who may not read a program may still be allowed to execute it.
-    let Ok(file) = File::open(path) else { return Ok(()) };
+    let Ok(file) = File::open(program) else { return Ok(()) };
     let mut first = Vec::new();
     file.take(FIRST_LINE_BYTES_MAX).read_to_end(&mut first).map_err(|error| format!("{shown}: {error}"))?;
     match first.strip_prefix(b"#!") {
         Some(line) => {
-            let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default().trim_ascii();
-            let name = line.split(|byte| matches!(byte, b' ' | b'\t')).next().unwrap_or_default();
-            startable(&directory.join(OsStr::from_bytes(name)))
-                .map_err(|why| format!("the interpreter on its first line (#!), {why}"))
+            let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            if line.ends_with(b"\r") {
+                return Err(CARRIAGE_RETURN.to_owned());
+            }
+            let mut words = line.split(|byte| matches!(byte, b' ' | b'\t')).filter(|word| !word.is_empty());
+            let interpreter = directory.join(OsStr::from_bytes(words.next().unwrap_or_default()));
+            startable(&interpreter).map_err(|why| format!("the interpreter on its first line (#!), {why}"))?;
+            match words.next().filter(|_| interpreter.file_name() == Some(OsStr::new("env"))) {
+                Some(name) => found_by_env(name, path),
+                None => Ok(()),
+            }
         }
         None if first.starts_with(ELF) || has_more_formats() => Ok(()),
         None => Err(NO_PROGRAM.to_owned()),
     }
+}
+
+/// Checks that there is an interpreter which `env` looks for. Options and variables of `env` are left to itself.
+fn found_by_env(name: &[u8], path: &OsStr) -> Result<(), String> {
+    if name.starts_with(b"-") || name.contains(&b'=') || name.contains(&b'/') {
+        return Ok(());
+    }
+    let name = OsStr::from_bytes(name);
+    if env::split_paths(path).any(|entry| startable(&entry.join(name)).is_ok()) {
+        return Ok(());
+    }
+    Err(format!("the interpreter on its first line (#!), {}, is in no directory of PATH", name.display()))
 }
 
 /// Whether this machine was taught further formats; only the system knows which they are.
@@ -81,10 +104,8 @@ fn has_more_formats() -> bool {
 }
 
 fn in_path(name: &str, program: &Program) -> Result<PathBuf, Failed> {
-    let path = program.env.get("PATH").map(OsString::from).or_else(|| env::var_os("PATH"));
-    let path = path.unwrap_or_else(|| OsString::from(PATH_DEFAULT));
     let mut nearly = None;
-    for entry in env::split_paths(&path) {
+    for entry in env::split_paths(&path_of(program)) {
         // An empty or relative entry is meant from where the program is configured.
         let file = program.home.join(entry).join(name);
         match startable(&file) {
@@ -97,6 +118,12 @@ fn in_path(name: &str, program: &Program) -> Result<PathBuf, Failed> {
         "it is in no directory of PATH; install it, or write its path with a slash, as \"./agent\"".to_owned()
     });
     Err(unavailable(name, &why))
+}
+
+/// Returns where programs are searched.
+fn path_of(program: &Program) -> OsString {
+    let path = program.env.get("PATH").map(OsString::from).or_else(|| env::var_os("PATH"));
+    path.unwrap_or_else(|| OsString::from(PATH_DEFAULT))
 }
 
 fn startable(path: &Path) -> Result<(), String> {
@@ -123,7 +150,7 @@ fn reason(error: &io::Error) -> &'static str {
 pub(super) fn not_started(program: &Program, step: Step, errno: i32) -> Failed {
     let name = program.argv.first().map_or("", String::as_str);
     match step {
-        Step::Program => not_executed(name, Errno::from_raw_os_error(errno)),
+        Step::Program => not_executed(program, Errno::from_raw_os_error(errno)),
         Step::Supervisor => not_supervised(program, &io::Error::from_raw_os_error(errno)),
         Step::Lock => {
             let error = io::Error::from_raw_os_error(errno);
@@ -132,12 +159,13 @@ pub(super) fn not_started(program: &Program, step: Step, errno: i32) -> Failed {
     }
 }
 
-fn not_executed(name: &str, errno: Errno) -> Failed {
+fn not_executed(program: &Program, errno: Errno) -> Failed {
+    let name = program.argv.first().map_or("", String::as_str);
     match errno {
         Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE => exhausted(name),
-        Errno::NOENT => {
+        Errno::NOENT => check(program).err().unwrap_or_else(|| {
             unavailable(name, "the interpreter on its first line (#!) does not exist, or it was removed just now")
-        }
+        }),
         Errno::ACCESS => {
             unavailable(name, "the server's user may not execute it; see its permissions and those of its directory")
         }

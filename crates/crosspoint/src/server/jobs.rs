@@ -232,8 +232,9 @@ impl App {
             return None;
         }
         let document = self.engine().document(job.seq()).await.ok()??;
+        let record = self.places().record(job.id().uuid());
         // A definition may be long.
-        tokio::task::spawn_blocking(move || crate::workflow::about(&document.0)).await.ok().flatten()
+        tokio::task::spawn_blocking(move || crate::workflow::about(&document.0, &record)).await.ok().flatten()
     }
 
     /// Whether a job is a run whose programs are not started here.

@@ -87,6 +87,7 @@ fn read(received: &Received) -> Result<(Order, Option<Box<str>>), Refusal> {
     let tape = scan(&received.bytes)?;
     let root = object(&tape, EXAMPLE)?;
     let mut mistakes = Vec::new();
+    misspelt(root, &mut mistakes);
     let mut text = |name: &str, pointer: &'static str, is_required: bool| -> Option<String> {
         match root.get(name) {
             Some(value) if value.kind() == Type::String => value.text().map(|text| text.decode().into_owned()),
@@ -122,7 +123,21 @@ fn read(received: &Received) -> Result<(Order, Option<Box<str>>), Refusal> {
     let (Some(definition), Some(path), true) = (definition, path, mistakes.is_empty()) else {
         return Err(Refusal::all(mistakes));
     };
-    Ok((Order { definition, root: path.into(), feature, dry_run }, request_id))
+    Ok((Order { definition, root: path.into(), feature, dry_run, file: None, home: None }, request_id))
+}
+
+/// Refuses members that are ours but for their spelling, as `dryRun`: a run that was to write nothing would write.
+/// Others are passed over.
+fn misspelt(root: Value<'_, '_>, mistakes: &mut Vec<Refusal>) {
+    const KNOWN: [&str; 5] = ["definition", "root", "feature", "dry_run", "request_id"];
+    let plain = |name: &str| name.replace(['_', '-'], "").to_lowercase();
+    for (name, _) in root.members() {
+        let name = name.decode();
+        let meant = KNOWN.into_iter().find(|known| *known != name && plain(known) == plain(&name));
+        if let Some(meant) = meant {
+            mistakes.push(Refusal::invalid(format!("the body has a member that is nearly `{meant}`"), EXAMPLE).at(""));
+        }
+    }
 }
 
 fn refused(told: &[(String, String, &'static str)]) -> Refusal {

@@ -26,6 +26,19 @@ fn folded(text: &str, indent: usize, size: Option<(terminal_size::Width, termina
     }
 }
 
+/// Joins words and what follows them, which goes to stderr and must stay whole: on a line of its own where there is no
+/// room for it beside the words.
+pub(crate) fn ending_whole(words: &str, whole: &str) -> String {
+    let size = terminal_size::terminal_size_of(io::stderr()).filter(|_| io::stderr().is_terminal());
+    let width = size.map_or(usize::MAX, |(terminal_size::Width(width), _)| usize::from(width));
+    ending_within(words, whole, width)
+}
+
+fn ending_within(words: &str, whole: &str, width: usize) -> String {
+    let fits = seen_width(words) + 1 + seen_width(whole) <= width;
+    if fits { format!("{words} {whole}") } else { format!("{words}\n  {whole}") }
+}
+
 /// Prints a remark on stderr. If it is broken into lines, those after the first begin with `indent` spaces.
 pub(crate) fn say(text: &str, indent: usize) {
     let _ = writeln!(anstream::stderr().lock(), "{}", for_stderr(text, indent));
@@ -77,5 +90,11 @@ mod tests {
         assert_eq!(fold("see /a/very/long/path there", 0, 10), "see\n/a/very/long/path\nthere");
         assert_eq!(fold("  tokens  every request", 10, 17), "  tokens  every\n          request");
         assert_eq!(fold("\x1b[1mone\x1b[0m two three", 2, 9), "\x1b[1mone\x1b[0m two\n  three");
+    }
+
+    #[test]
+    fn a_command_is_never_broken() {
+        assert_eq!(ending_within("then go on:", "crosspoint jobs list", 40), "then go on: crosspoint jobs list");
+        assert_eq!(ending_within("then go on:", "crosspoint jobs list", 31), "then go on:\n  crosspoint jobs list");
     }
 }

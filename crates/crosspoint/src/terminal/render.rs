@@ -385,6 +385,12 @@ pub(crate) fn note(text: &str) {
     fold::say(text, 0);
 }
 
+/// Prints a remark that ends in a command. A command that does not fit beside the words has a line of its own, and is
+/// never broken into lines: it is there to be copied.
+pub(crate) fn command(words: &str, command: &str) {
+    let _ = writeln!(anstream::stderr().lock(), "{}", fold::ending_whole(words, command));
+}
+
 /// Prints an error on stderr. A failed write is ignored, because it cannot be reported anywhere.
 fn say_error(message: &str, hint: Option<&str>) {
     let style = level(Level::Error);

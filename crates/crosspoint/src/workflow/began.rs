@@ -23,6 +23,21 @@ struct Began<'t> {
     inode: u64,
 }
 
+/// The file that has the feature which a run found (WF-10): it is shown where runs are listed.
+const FEATURE: &str = "feature";
+
+/// Returns the feature that a run found.
+pub(super) fn feature(record: &Path) -> Option<String> {
+    fs::read_to_string(record.join(FEATURE)).ok()
+}
+
+/// Remembers the feature that a run found. It follows from the steps of the run, so it need not be synced.
+pub(super) fn note_feature(record: &Path, feature: &str) {
+    let mut private = OpenOptions::new();
+    let file = private.write(true).create(true).truncate(true).mode(0o600).open(record.join(FEATURE));
+    let _ = file.and_then(|mut file| file.write_all(feature.as_bytes()));
+}
+
 /// Returns the path without links of the directory in which a run began, if it is known.
 pub(super) fn root(record: &Path) -> Option<PathBuf> {
     let stored = fs::read_to_string(record.join(FILE)).ok()?;

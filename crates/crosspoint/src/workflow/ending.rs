@@ -6,6 +6,9 @@ use crosspoint_workflow::repository::{FileChange, Written};
 use crosspoint_workflow::run::{Feature, Happened, Run};
 use serde::Serialize;
 
+/// Most bytes of the paths that a run names at its end. Its diff has all of them.
+const FILES_BYTES_MAX: usize = 4 << 20;
+
 /// What a run says at its end.
 #[derive(Default)]
 pub(super) struct Last {
@@ -15,6 +18,9 @@ pub(super) struct Last {
     /// How many answers the run has heard.
     pub(super) answers: usize,
     files: BTreeSet<String>,
+    files_bytes: usize,
+    /// How many times a file was written for whose path there was no room any more.
+    files_left_out: u32,
 }
 
 /// The outputs of a run's job.
@@ -27,6 +33,8 @@ pub(super) struct Outputs<'r> {
     iterations: u32,
     stages: u32,
     files: &'r BTreeSet<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files_left_out: Option<u32>,
 }
 
 impl Last {
@@ -35,11 +43,23 @@ impl Last {
             Happened::Said { summary, notes, artifacts, .. } => {
                 (self.summary, self.notes, self.stages) = (summary, notes, self.stages + 1);
                 let is_change = |written: &Written| written.change != FileChange::Unchanged;
-                self.files.extend(artifacts.into_iter().filter(is_change).map(|written| written.path));
+                artifacts.into_iter().filter(is_change).for_each(|written| self.note_file(written.path));
             }
             Happened::Broke { .. } => self.stages += 1,
             Happened::Answered { .. } => self.answers += 1,
         }
+    }
+
+    fn note_file(&mut self, path: String) {
+        if self.files.contains(&path) {
+            return;
+        }
+        if self.files_bytes + path.len() > FILES_BYTES_MAX {
+            self.files_left_out = self.files_left_out.saturating_add(1);
+            return;
+        }
+        self.files_bytes += path.len();
+        self.files.insert(path);
     }
 
     pub(super) fn outputs<'r>(&'r self, run: &'r Run) -> Outputs<'r> {
@@ -51,6 +71,24 @@ impl Last {
             iterations: run.iteration(),
             stages: self.stages,
             files: &self.files,
+            files_left_out: (self.files_left_out > 0).then_some(self.files_left_out),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_so_many_paths_are_named_at_the_end() {
+        let mut last = Last::default();
+        let path = |number: usize| format!("{number:04000}");
+        for number in (0..2_000).chain(0..2_000) {
+            last.note_file(path(number));
+        }
+        let named = FILES_BYTES_MAX / 4_000;
+        assert_eq!(last.files.len(), named);
+        assert_eq!(last.files_left_out as usize, 2 * (2_000 - named), "the named ones are named once");
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::reply::{Failed, Success};
+use crosspoint_contracts::reply::{Failed, Given, Success};
 use crosspoint_engine::event::Violation;
 use crosspoint_engine::job::{Job, Origin};
 use crosspoint_engine::runtime::{Judge, Judgement};
@@ -49,13 +49,26 @@ impl Judge for Judges {
             }
             let instead = match self.unusable(job, result).await {
                 Some(unusable) => {
+                    let failed = Failed::said(unusable.failure, Dispatched::Yes, &unusable.message);
                     violations.extend(unusable.violation);
-                    Some(Err(Failed::said(unusable.failure, Dispatched::Yes, &unusable.message)))
+                    Some(Err(keeping(failed, result)))
                 }
                 None => followed(job, result).map(Ok),
             };
             Judgement { violations, instead }
         })
+    }
+}
+
+/// Keeps with a failure what the agent gave: its work may have been dear (ALL-11).
+fn keeping(failed: Failed, result: &Result<Success, Failed>) -> Failed {
+    match result {
+        Ok(Success { outputs, text, whole_bytes, artifacts, document, .. }) => {
+            let (outputs, text, artifacts) = (outputs.clone(), text.clone(), artifacts.clone());
+            let given = Given { outputs, text, whole_bytes: *whole_bytes, artifacts }.if_any();
+            Failed { given, document: document.clone().map(Box::new), ..failed }
+        }
+        Err(Failed { given, document, .. }) => Failed { given: given.clone(), document: document.clone(), ..failed },
     }
 }
 

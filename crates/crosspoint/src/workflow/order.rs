@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::began;
 use super::places::{NotAllowed, Places};
+use super::recovery::explained;
 
 /// What a run is asked for with. It holds content, so it has no `Debug`.
 #[derive(Clone, Deserialize)]
@@ -26,6 +27,16 @@ pub(crate) struct Order {
     /// Whether the run works in a copy of the repository.
     #[serde(default, deserialize_with = "false_if_null")]
     pub(crate) dry_run: bool,
+    /// The workflow file, and the directory from which its programs are found. Only commands say them.
+    #[serde(default, deserialize_with = "path_if_any")]
+    pub(crate) file: Option<PathBuf>,
+    #[serde(default, deserialize_with = "path_if_any")]
+    pub(crate) home: Option<PathBuf>,
+}
+
+/// A member that a caller cannot know means nothing, whatever it is.
+fn path_if_any<'d, D: Deserializer<'d>>(value: D) -> Result<Option<PathBuf>, D::Error> {
+    Ok(serde_json::Value::deserialize(value)?.as_str().map(PathBuf::from))
 }
 
 /// An optional member that is null reads as absent (ALL-11).
@@ -42,11 +53,12 @@ struct About<'o> {
     dry_run: bool,
 }
 
-/// Returns what is shown of a run beside its job, from the document that it came as.
-pub(crate) fn about(document: &[u8]) -> Option<Body> {
+/// Returns what is shown of a run beside its job, from the document that it came as and from its record.
+pub(crate) fn about(document: &[u8], record: &Path) -> Option<Body> {
     let order = Order::read(document)?;
     let definition = Definition::read(&order.definition).ok()?;
-    let (feature, root) = (order.feature.as_deref(), order.root.to_str()?);
+    let feature = order.feature.or_else(|| began::feature(record));
+    let (feature, root) = (feature.as_deref(), order.root.to_str()?);
     Some(Body::of(&About { name: definition.name(), feature, root, dry_run: order.dry_run }))
 }
 
@@ -63,6 +75,8 @@ pub(crate) struct Checked {
     /// The repository, without links on its way.
     pub(crate) root: PathBuf,
     pub(crate) dry_run: bool,
+    /// The workflow file, which no artifact may touch: the next run starts the programs that it names.
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// Why an order cannot be carried out.
@@ -96,7 +110,8 @@ impl Order {
         let feature = self.feature.as_deref().map(Feature::new).transpose();
         let feature = feature.map_err(|misnamed| Unusable::Feature(misnamed.to_string()))?;
         let root = places.allow(&self.root).map_err(Unusable::Root)?;
-        Ok(Checked { definition: Arc::new(definition), feature, root, dry_run: self.dry_run })
+        let file = self.file.clone();
+        Ok(Checked { definition: Arc::new(definition), feature, root, dry_run: self.dry_run, file })
     }
 }
 
@@ -112,10 +127,7 @@ impl Unusable {
             ),
             Unusable::Root(why @ NotAllowed::Missing(_)) => Some(format!("{why}; put it back, or cancel the run")),
             Unusable::Root(why) => Some(format!("{why}; {}", why.hint())),
-            Unusable::Elsewhere(root) => {
-                let fault = Fault::AnotherRoot { root: root.clone() };
-                Some(format!("{fault}. {}", fault.hint()))
-            }
+            Unusable::Elsewhere(root) => Some(explained(&Fault::AnotherRoot { root: root.clone() })),
             Unusable::Programs => Some(
                 "the workflow brings programs of its own ([[agent]]), which a server does not start; when no server runs \
                  here, it goes on with crosspoint workflow resume"

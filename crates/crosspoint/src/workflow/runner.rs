@@ -16,10 +16,11 @@ use crosspoint_engine::core::{INTERNAL, Spec};
 use crosspoint_engine::job::Job;
 use crosspoint_engine::policy::{self, Policy, Repeats};
 use crosspoint_engine::runtime::{Attempt, Gone, Link};
-use crosspoint_workflow::run::{Decided, Happened, Next, Run, StageRun, is_readable};
+use crosspoint_workflow::run::{Asking, Decided, Happened, Next, Run, StageRun, Why, is_readable};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use super::began;
 use super::blocking::blocking;
 use super::ending::Last;
 use super::held::Hold;
@@ -148,7 +149,13 @@ impl Runner {
         mut last: Last,
     ) -> Result<Success, Parting> {
         let mut unstored = None;
+        let mut is_feature_known = false;
         loop {
+            if let Some(feature) = run.feature().filter(|_| !is_feature_known) {
+                let (record, feature) = (self.places.record(attempt.job().id().uuid()), feature.as_str().to_owned());
+                blocking(move || began::note_feature(&record, &feature)).await?;
+                is_feature_known = true;
+            }
             let (at, iteration, happened) = match run.next() {
                 Next::Done => break,
                 Next::Stage(next) => {
@@ -157,7 +164,7 @@ impl Runner {
                 }
                 Next::Ask(asking) => {
                     store(attempt, unstored.take()).await?;
-                    let prompt = prompt(asking.question, asking.notes);
+                    let prompt = prompt(&asking);
                     let answer = answered(attempt, last.answers, &prompt).await?;
                     let step = asking.step;
                     (asking.stage.id.clone(), run.iteration(), Happened::Answered { step, answer })
@@ -242,7 +249,7 @@ async fn replayed(attempt: &Attempt, begun: Run) -> Result<(Run, Last), Parting>
         let read = attempt.steps(|step| fits = fits && replay(&step, &mut run, &mut last).is_some());
         match read.await {
             Ok(()) if fits => return Ok((run, last)),
-            Ok(()) => return Err(broken_record(attempt)),
+            Ok(()) => hold.wait(attempt, UNFIT).await?,
             Err(error) => {
                 tracing::error!(job = %attempt.job().id(), %error, "the steps of a run cannot be read");
                 hold.wait(attempt, "its steps cannot be read from the store just now").await?;
@@ -250,6 +257,10 @@ async fn replayed(attempt: &Attempt, begun: Run) -> Result<(Run, Last), Parting>
         }
     }
 }
+
+/// The steps were written by this program, so it is another version of it that reads them.
+const UNFIT: &str = "this version of crosspoint cannot read its steps; go back to the version that began it, or cancel \
+                     the run";
 
 fn replay(step: &Body, run: &mut Run, last: &mut Last) -> Option<()> {
     let happened = stored(step)?;
@@ -296,12 +307,18 @@ async fn answered(attempt: &Attempt, known: usize, prompt: &str) -> Result<Box<R
 /// What a person is told whose answer could not be used.
 const UNREADABLE: &str = "\n- The last answer repeats a name in an object, or nests too deep; write it as plain JSON.";
 
-/// What a person is shown: the question, and what the agent noted (WF-7.3).
-fn prompt(question: &str, notes: &[String]) -> String {
-    let mut prompt = question.to_owned();
-    for note in notes {
+/// What a person is shown: the question, and what the agent noted (WF-7.3); and that the agent did not ask, where it
+/// would have gone on by itself (WF-7.2).
+fn prompt(asking: &Asking<'_>) -> String {
+    let mut prompt = asking.question.to_owned();
+    for note in asking.notes {
         prompt.push_str("\n- ");
         prompt.push_str(note);
+    }
+    if asking.why == Why::LimitReached {
+        let (id, limit) = (&asking.stage.id, asking.stage.retry.limit);
+        let used_up = format!("\n(The stage {id} has used up its retries, {limit}. An answer starts the count anew.)");
+        prompt.push_str(&used_up);
     }
     prompt
 }

@@ -40,6 +40,9 @@ pub(crate) const WAITS: &str = "waits: ";
 /// How long a look at a job that has not ended lasts. It is woken by the end, so this is only a precaution.
 const LOOK_TIME: Duration = Duration::from_secs(3_600);
 
+/// Most rules that a step names which its output breaks. The stage's own job has all of them.
+const BROKEN_RULES_MAX: usize = 8;
+
 /// A stage that could not be done, and why.
 pub(super) struct Broken {
     job: Option<String>,
@@ -198,16 +201,31 @@ pub(super) async fn outcome(
         Err(why) => return Ok(broken(not_applied(attempt, &job, why).await)),
     };
     let output::Output { success, summary, notes, recommendation } = said;
-    Ok(Happened::Said { step: stage.step, job: id, success, summary, notes, recommendation, artifacts, conflicts })
+    let (step, broken) = (stage.step, broken_rules(attempt, &job).await);
+    Ok(Happened::Said { step, job: id, success, summary, notes, recommendation, artifacts, conflicts, broken })
 }
 
-/// A stage whose agent broke the contract, with the first rule that it broke. What its request could not carry is on
-/// record before, and is not the agent's fault.
-async fn broke_rule(attempt: &Attempt, job: &Job, message: String) -> Broken {
+/// The rules that an agent broke, each once. What its request could not carry is on record before, and is not the
+/// agent's fault.
+async fn broken_rules(attempt: &Attempt, job: &Job) -> Vec<String> {
+    let mut broken: Vec<String> = Vec::new();
+    for Found { clause, .. } in faults(attempt, job).await {
+        if broken.len() < BROKEN_RULES_MAX && !broken.contains(&clause) {
+            broken.push(clause);
+        }
+    }
+    broken
+}
+
+async fn faults(attempt: &Attempt, job: &Job) -> impl Iterator<Item = Found> {
     let found = attempt.engine().violations(job.id()).await.unwrap_or_default();
-    let is_error = |found: &Found| found.level == Level::Error.name() && found.clause != ALL_129.id;
-    let more = format!("crosspoint jobs show {} has more", job.id());
-    match found.into_iter().find(is_error) {
+    found.into_iter().filter(|found| found.level == Level::Error.name() && found.clause != ALL_129.id)
+}
+
+/// A stage whose agent broke the contract, with the first rule that it broke.
+async fn broke_rule(attempt: &Attempt, job: &Job, message: String) -> Broken {
+    let more = format!("crosspoint jobs show {} --json has what it gave", job.id());
+    match faults(attempt, job).await.next() {
         Some(Found { clause, what, .. }) => {
             let message = format!("{}: {what}; {more}", message.trim_end_matches('.'));
             Broken { clause: Some(clause), ..Broken::of(Failure::BrokenContract, message) }

@@ -63,10 +63,15 @@ async fn sweep_once(engine: &Engine, places: &Places) {
             // A run that goes on sees to its record itself.
             Ok(Some(_)) | Err(_) => continue,
         };
-        let clear = move || repository::recover_within(&record, LOCK_WAIT_MAX).and_then(|_| repository::remove(&gone));
-        let removed = tokio::task::spawn_blocking(clear).await;
-        if let Ok(Err(fault)) = removed {
+        let places = places.clone();
+        let clear = move || {
+            let settled = repository::recover_within(&record, LOCK_WAIT_MAX);
+            let Err(fault) = settled.and_then(|_| repository::remove(&gone)) else { return };
             tracing::warn!(fault = fault.kind(), "the record of a run cannot be removed");
-        }
+            if fault.is_half_done() {
+                places.neighbours().recovery.note(&record, &fault);
+            }
+        };
+        let _ = tokio::task::spawn_blocking(clear).await;
     }
 }

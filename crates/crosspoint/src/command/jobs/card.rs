@@ -40,7 +40,7 @@ pub(crate) fn print(out: &mut impl Write, client: &Client, job: &JobFields) -> i
         let resume = format!("workflow resume {}", job.id);
         let reason = stuck.reason.replace(&format!("crosspoint {resume}"), &client.command(&resume));
         row(out, "stuck", &reason)?;
-        row(out, "", &format!("it waits since {}", stuck.since))?;
+        row(out, "", &format!("since {}", stuck.since))?;
     }
     if let Some(owed) = &job.owed {
         print_owed(out, owed)?;

@@ -100,6 +100,10 @@ pub(crate) struct WorkflowList {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
     pub(crate) limit: u32,
 
+    /// The id of the run where the last list ended: it says so where there is more
+    #[arg(long, value_name = "ID", value_hint = ValueHint::Other)]
+    pub(crate) before: Option<String>,
+
     /// One JSON object a run, on one line
     #[arg(long)]
     pub(crate) json: bool,

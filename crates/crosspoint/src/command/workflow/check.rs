@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::Range;
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use crosspoint_contracts::clause::Level;
 use crosspoint_workflow::definition::{Agent, Mistake};
 use toml::de::DeTable;
@@ -22,25 +23,59 @@ type Known = BTreeMap<String, Vec<String>>;
 
 pub(super) fn file(arguments: &WorkflowCheck) -> Result<Exit> {
     let Some(file) = WorkflowFile::read(&arguments.file)? else { return Ok(Exit::NotFine) };
-    if !is_fine(&file, &arguments.reach, file.has_programs())? {
+    let here = std::env::current_dir().context("cannot tell the working directory")?;
+    let found = mistakes(&file, &arguments.reach, file.has_programs(), &here)?;
+    if found.has_errors() {
         return Ok(Exit::NotFine);
     }
-    let stages = file.definition.stages().len();
-    let shown = render::visible(&file.name);
-    writeln!(io::stdout().lock(), "ok: {shown} is a workflow of {stages} stage{}", if stages == 1 { "" } else { "s" })?;
+    let counted = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let stages = counted(file.definition.stages().len(), "stage");
+    let warnings = match found.warnings() {
+        0 => String::new(),
+        count => format!(", with {}", counted(count, "warning")),
+    };
+    writeln!(io::stdout().lock(), "ok: {} is a workflow of {stages}{warnings}", render::visible(&file.name))?;
     Ok(Exit::Fine)
 }
 
-/// Prints everything that is wrong with a file, and returns whether it can run. `is_here` says that a command does the
+/// What was found in a file, and printed.
+pub(super) struct Found(Vec<Level>);
+
+impl Found {
+    pub(super) fn has_errors(&self) -> bool {
+        self.0.contains(&Level::Error)
+    }
+
+    fn warnings(&self) -> usize {
+        self.0.iter().filter(|level| **level == Level::Warning).count()
+    }
+}
+
+/// Prints everything that is wrong with a file that is to run in this root. `is_here` says that a command does the
 /// work, with the agents of the configuration, whatever server there is.
-pub(super) fn is_fine(file: &WorkflowFile, reach: &Reach, is_here: bool) -> Result<bool> {
+pub(super) fn mistakes(file: &WorkflowFile, reach: &Reach, is_here: bool, root: &Path) -> Result<Found> {
     let known = known_agents(file, reach, is_here)?;
     let mut mistakes = file.definition.warnings().to_vec();
     mistakes.extend(file.definition.check(&|name| known.get(name).cloned()));
     mistakes.extend(clashes(file, &known));
     mistakes.extend(unstartable(file));
+    mistakes.extend(file.definition.agents().iter().flat_map(|agent| not_in_root(file, agent, root)));
     file.print(&mistakes)?;
-    Ok(!mistakes.iter().any(|mistake| mistake.level == Level::Error))
+    Ok(Found(mistakes.iter().map(|mistake| mistake.level).collect()))
+}
+
+/// Returns the arguments of a program that look as if they were meant from the directory of the file. Only the program
+/// itself is: it is started in the root, where its arguments are read.
+fn not_in_root(file: &WorkflowFile, agent: &Agent, root: &Path) -> Vec<Mistake> {
+    let is_astray =
+        |argument: &&String| file.home.join(argument.as_str()).is_file() && !root.join(argument.as_str()).exists();
+    let astray = |argument: &String| Mistake {
+        level: Level::Warning,
+        span: place(&file.text, &agent.name, "exec"),
+        what: format!("{} is beside the workflow file, and is not in the root", render::visible(argument)),
+        hint: "programs are started in the root: name the script itself first, or write its whole path".to_owned(),
+    };
+    agent.exec.iter().skip(1).filter(is_astray).map(astray).collect()
 }
 
 /// Returns the agents that stages may name besides those of the file: those of the server that runs here, else those of

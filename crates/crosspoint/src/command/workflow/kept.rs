@@ -1,45 +1,26 @@
 //! What a run was asked for with: the document of its job.
 
-use std::path::PathBuf;
-
 use anyhow::Result;
 use crosspoint_workflow::definition::Definition;
-use serde::Deserialize;
 
 use crate::client::{Client, Failed, Job, RunOf, segment};
 use crate::command::jobs::no_such_job;
 use crate::terminal::render;
 use crate::workflow::{Order, WORK};
 
-/// What commands need of the document.
-pub(super) struct Kept {
-    pub(super) order: Order,
-    /// The directory from which the programs of the workflow are found. Only commands say it.
-    pub(super) home: PathBuf,
+/// Returns what a run was asked for with.
+pub(super) async fn order_of(client: &Client, job: &Job) -> Result<Order> {
+    let document = client.get(&format!("/api/v1/jobs/{}/document", segment(&job.is.id))).await?;
+    Ok(Order::read(document.as_bytes()).ok_or_else(|| no_run(client, job))?)
 }
 
-#[derive(Deserialize)]
-struct Home {
-    home: PathBuf,
-}
-
-impl Kept {
-    pub(super) async fn of(client: &Client, job: &Job) -> Result<Kept> {
-        let document = client.get(&format!("/api/v1/jobs/{}/document", segment(&job.is.id))).await?;
-        let order = Order::read(document.as_bytes()).ok_or_else(|| no_run(client, job))?;
-        let home = serde_json::from_str(&document).map_or_else(|_| PathBuf::new(), |Home { home }| home);
-        Ok(Kept { order, home })
-    }
-
-    /// Returns what the run is about, for people.
-    pub(super) fn about(&self) -> RunOf {
-        let Order { definition, root, feature, dry_run } = &self.order;
-        RunOf {
-            name: Definition::read(definition).ok().map(|definition| definition.name().to_owned()),
-            feature: feature.clone(),
-            root: Some(root.display().to_string()),
-            dry_run: *dry_run,
-        }
+/// Returns what a run is about, for people, from what it was asked for with.
+pub(super) fn about(order: &Order) -> RunOf {
+    RunOf {
+        name: Definition::read(&order.definition).ok().map(|definition| definition.name().to_owned()),
+        feature: order.feature.clone(),
+        root: Some(order.root.display().to_string()),
+        dry_run: order.dry_run,
     }
 }
 

@@ -29,7 +29,7 @@ pub(super) async fn print(client: &Client, arguments: &WorkflowList) -> Result<E
         agent: None,
         door: None,
         limit: arguments.limit,
-        before: None,
+        before: arguments.before.clone(),
         json: arguments.json,
         reach: arguments.reach.clone(),
     };

@@ -73,7 +73,7 @@ pub(super) async fn until(
             // Another person answered, by the API or another command.
             rests = next_rest(client, id, &mut follow, &mut shown) => {
                 job = rests?;
-                render::note("\nanswered elsewhere");
+                say_moved(&job);
                 continue;
             }
             _ = interrupts.recv() => {
@@ -85,7 +85,14 @@ pub(super) async fn until(
         match choice {
             Choice::Answer(text) => {
                 let answer = format!("{{\"input\":{}}}", serde_json::to_string(&text)?);
-                post_action(client, id, "answer", answer).await?;
+                if let Err(why) = post_action(client, id, "answer", answer).await {
+                    let now = client.job_patiently(id).await?;
+                    if now.is.is_asking() || now.is.is_held_by_stage() {
+                        return Err(why);
+                    }
+                    // Another person was a moment quicker.
+                    say_moved(&now);
+                }
             }
             Choice::Cancel => {
                 post_action(client, id, "cancel", String::new()).await?;
@@ -115,8 +122,10 @@ async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut S
                 shown.event(&event);
                 if is_rest(&event) {
                     let job = client.job_patiently(id).await?;
-                    // A question of the past was answered: what came after it is shown too.
-                    if job.is.is_asking() || job.is.is_held_by_stage() || event.is_end() {
+                    let rests = job.is.is_asking() || job.is.is_held_by_stage();
+                    // A question of the past was answered, also where the run asks another one by now: what came after
+                    // it is shown too. The job is looked at first, so that a new question is not taken for this one.
+                    if event.is_end() || rests && is_last(client, id, event.n).await? {
                         return Ok(job);
                     }
                 }
@@ -125,6 +134,12 @@ async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut S
             Heard::End => return Ok(client.job_patiently(id).await?),
         }
     }
+}
+
+/// Says that the question, which is on the screen, is no longer one.
+fn say_moved(job: &Job) {
+    let is_cancelled = job.outcome().is_some_and(|outcome| outcome.status == "cancelled");
+    render::note(if is_cancelled { "\ncancelled elsewhere" } else { "\nanswered elsewhere" });
 }
 
 /// What comes next of a run.
@@ -161,6 +176,20 @@ async fn next(client: &Client, id: &str, follow: &mut Follow, shown: &mut Shown)
 fn is_rest(event: &Event) -> bool {
     let waits = |event| matches!(event_line::progress_of(event), Some((_, Some(said))) if said.starts_with(WAITS));
     event.name == "question" || event.is_end() || waits(event)
+}
+
+/// Whether a run has not moved on since this event.
+async fn is_last(client: &Client, id: &str, n: u32) -> Result<bool> {
+    let mut since = client.past(id, n);
+    loop {
+        match since.next().await? {
+            Heard::Event(event) if is_rest(&event) || matches!(event.name.as_str(), "answer" | "step") => {
+                return Ok(false);
+            }
+            Heard::Event(_) | Heard::Lost => {}
+            Heard::End => return Ok(true),
+        }
+    }
 }
 
 fn ended(client: &Client, run: &Followed<'_>, job: &Job) -> Exit {
@@ -206,20 +235,20 @@ fn say_parked(client: &Client, job: &Job, shown: &Shown) {
     if job.is.question.is_none() {
         let reason = job.is.stuck.as_ref().map(|stuck| stuck.reason.as_str()).unwrap_or_default();
         render::note(&render::visible(&format!("run {id} waits for an operator: {reason}")));
-        render::note(&format!("begin it again: {}", client.command(&format!("jobs retry {id}"))));
+        render::command("begin it again:", &client.command(&format!("jobs retry {id}")));
         return;
     }
     let stage = shown.asking().map(|stage| format!(" at the stage {stage}")).unwrap_or_default();
     render::note(&render::visible(&format!("run {id} waits for a person{stage}:")));
     prompt.lines().for_each(|line| render::note(&format!("  {}", render::visible(line))));
-    render::note(&format!("answer it: {}", client.command(&format!("jobs answer {id} --text TEXT"))));
+    render::command("answer it:", &client.command(&format!("jobs answer {id} --text TEXT")));
     let then = if client.is_server() { "it goes on by itself; to watch it" } else { "then go on" };
-    render::note(&format!("{then}: {}", client.command(&format!("workflow resume {id}"))));
+    render::command(&format!("{then}:"), &client.command(&format!("workflow resume {id}")));
 }
 
 async fn interrupted(client: &Client, id: &str, shown: &mut Shown) -> Result<(Exit, Job)> {
     shown.clear();
     let goes_on = if client.is_embedded() { "the run is kept; it goes on with" } else { "the run goes on; see" };
-    render::note(&format!("{goes_on} {}", client.command(&format!("workflow resume {id}"))));
+    render::command(goes_on, &client.command(&format!("workflow resume {id}")));
     Ok((Exit::Interrupted, client.job_patiently(id).await?))
 }

@@ -7,7 +7,7 @@ use anyhow::Result;
 
 use super::arguments::WorkflowShow;
 use super::file::WorkflowFile;
-use super::kept::{self, Kept};
+use super::kept;
 use super::steps;
 use crate::Exit;
 use crate::client::{self, Client, Failed, Heard, Need, segment};
@@ -39,9 +39,13 @@ async fn run(client: &Client, arguments: &WorkflowShow) -> Result<Exit> {
     if arguments.json {
         return print_job(client, &job, true);
     }
+    if arguments.mermaid {
+        let hint = "name the workflow file to have it drawn";
+        return Err(Failed::other("--mermaid draws a workflow file, and this is a run", hint).into());
+    }
     if !arguments.diff {
         if job.is.workflow.is_none() {
-            job.is.workflow = Kept::of(client, &job).await.ok().map(|kept| kept.about());
+            job.is.workflow = kept::order_of(client, &job).await.ok().map(|order| kept::about(&order));
         }
         let mut out = anstream::AutoStream::auto(io::stdout().lock());
         card::print(&mut out, client, &job.is)?;

@@ -1,5 +1,8 @@
 //! Starting a run, and going on with one.
 
+use std::fs;
+use std::path::Path;
+
 use anyhow::{Context, Result};
 use crosspoint_workflow::run::Feature;
 use uuid::Uuid;
@@ -7,7 +10,7 @@ use uuid::Uuid;
 use super::arguments::{WorkflowResume, WorkflowRun};
 use super::check;
 use super::file::WorkflowFile;
-use super::kept::{self, Kept};
+use super::kept;
 use super::resting::{self, Followed};
 use super::show::print_diff;
 use crate::Exit;
@@ -25,21 +28,27 @@ pub(super) fn run(arguments: &WorkflowRun) -> Result<Exit> {
     let Some(file) = WorkflowFile::read(&arguments.file)? else { return Ok(Exit::NotFine) };
     check_flags(arguments, &file)?;
     let is_here = arguments.embedded || file.has_programs();
-    if !check::is_fine(&file, &arguments.reach, is_here)? || !is_good_feature(arguments.feature.as_deref()) {
-        return Ok(Exit::NotFine);
-    }
     let root = match &arguments.root {
         Some(root) => root.clone(),
         None => std::env::current_dir().context("cannot tell the working directory")?,
     };
+    let found = check::mistakes(&file, &arguments.reach, is_here, &root)?;
+    if found.has_errors() || !is_good_feature(arguments.feature.as_deref()) {
+        return Ok(Exit::NotFine);
+    }
     let root = root.canonicalize().with_context(|| format!("the root {} is not there", root.display()))?;
+    let text = |path: &Path| -> Result<String> {
+        let text = path.to_str().with_context(|| format!("{} is not UTF-8: rename it", path.display()))?;
+        Ok(text.to_owned())
+    };
     let body = serde_json::json!({
         "definition": file.text,
-        "root": root,
+        "root": text(&root)?,
         "feature": arguments.feature,
         "dry_run": arguments.dry_run,
         "request_id": Uuid::new_v4().to_string(),
-        "home": file.home,
+        "home": text(&file.home)?,
+        "file": text(&std::path::absolute(&arguments.file)?)?,
     });
     let ways = Ways { reach: &arguments.reach, need: (!is_here).then_some(Need::Silent), file: &file };
     with(&ways, async |session| {
@@ -103,13 +112,17 @@ pub(super) fn resume(arguments: &WorkflowResume) -> Result<Exit> {
     let mut found = None;
     client::with(&arguments.reach, Need::Run, async |client| {
         let job = kept::run_of(client, "resume", &arguments.id.id).await?;
-        found = Some((Kept::of(client, &job).await?, client.is_embedded(), job));
+        found = Some((kept::order_of(client, &job).await?, client.is_embedded(), job));
         Ok(Exit::Fine)
     })?;
-    let Some((Kept { order, home }, is_embedded, job)) = found else { return Ok(Exit::CouldNot) };
+    let Some((order, is_embedded, job)) = found else { return Ok(Exit::CouldNot) };
+    let home = order.home.unwrap_or_default();
     let Some(file) = WorkflowFile::of("the workflow".to_owned(), order.definition, home)? else {
         return Ok(Exit::CouldNot);
     };
+    if job.outcome().is_none() {
+        say_changed(order.file.as_deref(), &file.text);
+    }
     let drives = is_embedded && job.outcome().is_none();
     let ways = Ways { reach: &arguments.reach, need: (!drives).then_some(Need::Run), file: &file };
     with(&ways, async |session| {
@@ -129,6 +142,17 @@ pub(super) fn resume(arguments: &WorkflowResume) -> Result<Exit> {
     })
 }
 
+/// Says where the workflow file is another one by now: a run follows the file as it was when it began.
+fn say_changed(path: Option<&Path>, text: &str) {
+    let Some((path, now)) = path.and_then(|path| Some((path, fs::read(path).ok()?))) else { return };
+    if now != text.as_bytes() {
+        render::note(&render::visible(&format!(
+            "{} has changed since; the run follows it as it was. To use the new one, cancel the run and begin another",
+            path.display()
+        )));
+    }
+}
+
 /// Lets the programs of the file be tried at once. A breaker that opened in an earlier command would have this one wait
 /// without need: its user has just mended the program, or is about to be told what is wrong with it.
 async fn close_breakers(client: &Client, file: &WorkflowFile) -> Result<()> {
@@ -143,8 +167,9 @@ async fn finish(client: &Client, job: &Job, json: bool, dry_run: bool) -> Result
     if json {
         return print_job(client, job, true).map(drop);
     }
-    if dry_run {
-        return print_diff(client, &job.is.id).await;
+    // How the run rests is said already, and is what the command returns.
+    if dry_run && let Err(why) = print_diff(client, &job.is.id).await {
+        render::error(&why);
     }
     Ok(())
 }

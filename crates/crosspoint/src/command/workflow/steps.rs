@@ -40,6 +40,9 @@ enum Happened {
         artifacts: Vec<File>,
         #[serde(default)]
         conflicts: Vec<serde::de::IgnoredAny>,
+        /// The rules that the output breaks, which counts all the same.
+        #[serde(default)]
+        broken: Vec<String>,
     },
     Broke {
         failure: String,
@@ -166,16 +169,17 @@ impl Step {
         }
     }
 
-    /// How many notes, files and conflicts the stage gave.
+    /// How many notes, files and conflicts the stage gave, and which rules it broke in passing.
     pub(super) fn counts(&self) -> String {
-        let Happened::Said { notes, artifacts, conflicts, .. } = &self.happened else { return String::new() };
+        let Happened::Said { notes, artifacts, conflicts, broken, .. } = &self.happened else { return String::new() };
         let part = |count: usize, word: &str| match count {
             0 => None,
             1 => Some(format!("1 {word}")),
             more => Some(format!("{more} {word}s")),
         };
         let written = artifacts.iter().filter(|file| file.change != "unchanged").count();
-        let parts = [part(notes.len(), "note"), part(written, "file"), part(conflicts.len(), "conflict")];
+        let breaks = (!broken.is_empty()).then(|| render::visible(&format!("breaks {}", broken.join(", "))));
+        let parts = [part(notes.len(), "note"), part(written, "file"), part(conflicts.len(), "conflict"), breaks];
         parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
     }
 

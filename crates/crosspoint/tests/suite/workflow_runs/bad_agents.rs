@@ -51,6 +51,8 @@ fn refused(place: &Place, paths: &[&str], clause: &str) {
     assert_eq!(failure["code"], "broken_contract", "{paths:?}: {stage}");
     assert!(failure["message"].as_str().is_some_and(|said| said.contains(clause)), "{paths:?}: {failure}");
     assert!(clauses(&stage).contains(&clause.to_owned()), "{paths:?}: {stage}");
+    let kept = &stage["outcome"]["said"]["document"]["artifacts"];
+    assert_eq!(kept.as_array().map(Vec::len), Some(paths.len()), "what it gave is kept: {stage}");
     let asked = waiting["question"]["prompt"].as_str().expect("a text");
     assert!(asked.contains("broken_contract") && asked.contains(clause), "{paths:?}: {asked}");
     assert!(asked.ends_with("Then answer anything: the stage runs again."), "{asked}");
@@ -129,12 +131,12 @@ fn a_link_that_the_agent_plants_leads_nowhere() {
 #[test]
 fn what_is_no_envelope_fails_the_stage() {
     let cases: [(&[u8], &str, &str); 5] = [
-        (b"no envelope at all", "ALL-101", "broken_contract"),
-        (b"", "ALL-101", "broken_contract"),
+        (b"no envelope at all", "ALL-101", "broken_contract (ALL-101)"),
+        (b"", "ALL-101", "Have the agent give the envelope and nothing else: on stdout"),
         (
             b"{\"success\":true,\"summary\":\"\xff\xfe\",\"artifacts\":[],\"recommendation\":\"proceed\"}",
             "ALL-102",
-            "broken_contract",
+            "broken_contract (ALL-102)",
         ),
         (b"{\"success\": true, \"success\": false, \"summary\": \"Both.\"}", "WF-106", "broken_contract (WF-106)"),
         (

@@ -1,6 +1,7 @@
 //! `crosspoint workflow`: with a server, and by itself.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
@@ -153,15 +154,28 @@ fn what_cannot_be_run_is_said_before_anything_runs() {
 fn a_program_that_cannot_be_started_is_a_warning_of_the_check() {
     let place = Place::new();
     place.write("agents/plain", "#!/bin/sh\n");
-    for (program, why) in
-        [("./agents/gone", "agents/gone"), ("./agents/plain", "chmod +x"), ("no-such-program", "PATH")]
+    for (name, line) in
+        [("crlf", "#!/usr/bin/env sh\r"), ("nowhere", "#!/opt/none/sh"), ("unknown", "#! /usr/bin/env no-such-shell")]
     {
+        place.write(&format!("agents/{name}"), &format!("{line}\n"));
+        let executable = fs::Permissions::from_mode(0o755);
+        fs::set_permissions(place.file("agents").join(name), executable).expect("it is ours");
+    }
+    for (program, why) in [
+        ("./agents/gone", "agents/gone"),
+        ("./agents/plain", "chmod +x"),
+        ("./agents/crlf", "dos2unix"),
+        ("./agents/nowhere", "/opt/none/sh: there is no such file"),
+        ("./agents/unknown", "no-such-shell, is in no directory of PATH"),
+        ("no-such-program", "PATH"),
+    ] {
         let agent = format!("[[agent]]\nname = \"a\"\nexec = [\"{program}\"]\n");
         place.write("w.toml", &workflow(&[stage("s", "a", ""), agent]));
         let checked = place.crosspoint(&["workflow", "check", "w.toml"]);
         assert_eq!(checked.code, 0, "{checked:?}");
         assert!(checked.stderr.contains("warning") && checked.stderr.contains("w.toml:9:9"), "{checked:?}");
         assert!(checked.stderr.contains(why), "{why:?} is not in {checked:?}");
+        assert_eq!(checked.stdout, "ok: w.toml is a workflow of 1 stage, with 1 warning\n", "{checked:?}");
     }
 }
 

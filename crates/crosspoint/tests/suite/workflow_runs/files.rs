@@ -257,3 +257,47 @@ fn the_copy_of_a_dry_run_goes_after_the_outcome_is_on_disk() {
     server.restart();
     assert!(server.get(&format!("/api/v1/workflows/{id}/diff")).text().contains("+++ b/a.md"));
 }
+
+/// No server runs that would see to it.
+#[test]
+fn the_copy_of_a_dry_run_goes_with_a_command_that_cancels_it() {
+    let place = Place::new();
+    place.replies("judge", &[said("Shall I?", "escalate")]);
+    place.write("w.toml", &workflow(&[stage("judge", "judge", ""), place.own("judge", "")]));
+    let ran = place.crosspoint(&["workflow", "run", "w.toml", "--root", "repo", "--dry-run"]);
+    let id = super::commands::id_of(&ran);
+    let record = place.file(".crosspoint/workflows").join(&id);
+    assert!(ran.code == 3 && record.join("copy").exists(), "{ran:?}");
+    assert_eq!(place.crosspoint(&["workflow", "cancel", &id]).code, 0);
+    assert!(!record.join("copy").exists());
+}
+
+/// The root is another directory for a moment while it is copied: the run is held, and its copy is made again.
+#[test]
+fn a_dry_run_whose_root_changes_while_it_is_copied_goes_on_later() {
+    let place = Place::new();
+    let (mut server, definition) = one_stage(&place);
+    place.put("there.md", "old\n");
+    place.replies("writer", &[wrote(&[("there.md", "update", "new\n")])]);
+    server.kill();
+    let pipe = place.file("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("it starts").success());
+    server.start_by(&["env", &format!("CROSSPOINT_WAIT_AT=copy_opened.0:{}", pipe.display())]);
+    server.restart();
+    let id = server.ordered(&json!({"definition": definition, "root": place.repo(), "dry_run": true}));
+    // This waits until the root is being copied.
+    let open = fs::OpenOptions::new().write(true).open(&pipe).expect("it can be opened");
+    fs::remove_file(&pipe).expect("it is there");
+    fs::rename(place.repo(), place.file("away")).expect("it can be moved");
+    fs::create_dir(place.repo()).expect("it can be made");
+    drop(open);
+    until("it is held", || {
+        let reason = server.job(&id)["stuck"]["reason"].as_str().map(str::to_owned);
+        reason.filter(|why| why.starts_with("held: ") && why.contains("changed by another program")).map(drop)
+    });
+    fs::remove_dir(place.repo()).expect("it is empty");
+    fs::rename(place.file("away"), place.repo()).expect("it can be moved");
+    let run = server.ended(&id);
+    assert_eq!(run["outcome"]["status"], "completed", "{run}");
+    assert!(server.get(&format!("/api/v1/workflows/{id}/diff")).text().contains("-old"));
+}

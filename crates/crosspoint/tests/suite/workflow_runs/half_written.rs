@@ -169,3 +169,22 @@ fn no_run_begins_before_all_records_are_looked_through() {
     fs::remove_file(&records).expect("it is there");
     assert_eq!(server.ended(&run)["outcome"]["status"], "completed", "{}", server.log());
 }
+
+/// No run looks at the repository after the restart, so the server itself has to.
+#[test]
+fn what_a_run_left_that_is_over_is_settled_without_another_run() {
+    let mut stuck = Stuck::new();
+    stuck.held(&stuck.run, "its files are half written");
+    let cancelled = stuck.server.post(&format!("/api/v1/jobs/{}/cancel", stuck.run), "");
+    assert_eq!(cancelled.status, 200, "{cancelled:?}");
+    stuck.server.kill();
+    stuck.server.start_by(&["env"]);
+    stuck.server.restart();
+    until("it has been tried once", || stuck.server.log().contains("cannot be removed").then_some(()));
+    stuck.mend();
+    until("it is settled", || {
+        let got = ["a.md", "sub/b.md"].map(|path| stuck.place.got(path).unwrap_or_default());
+        let is_whole = got == ["old a\n", "old b\n"] || got == ["new a\n", "new b\n"];
+        (is_whole && staging(&stuck.place.repo()).is_empty()).then_some(())
+    });
+}

@@ -175,3 +175,52 @@ fn records_are_private() {
         assert_eq!(crate::support::workflow_place::mode_of(&path), 0o600, "{}", path.display());
     }
 }
+
+/// ALL-11: null reads as absent, and what only commands say means nothing elsewhere.
+#[test]
+fn an_order_is_read_as_tolerantly_when_the_run_begins_as_when_it_is_accepted() {
+    let place = Place::new();
+    place.replies("one", &[said("Done.", "proceed")]);
+    let server = place.server(&[place.configured("one", "")]);
+    let order = json!({
+        "definition": workflow(&[stage("a", "one", "")]), "root": place.repo(),
+        "feature": null, "dry_run": null, "request_id": null, "file": 5, "home": {}, "more": [1],
+    });
+    let answer = server.order(&json!(order));
+    assert_eq!(answer.status, 202, "{answer:?}");
+    let id = answer.json()["id"].as_str().expect("an id").to_owned();
+    let run = server.ended(&id);
+    assert_eq!((&run["outcome"]["status"], &run["workflow"]["dry_run"]), (&json!("completed"), &json!(false)), "{run}");
+    let marked = server.post("/api/v1/workflows", &format!("\u{feff}{order}"));
+    assert_eq!(marked.status, 202, "{marked:?}");
+    let run = server.ended(marked.json()["id"].as_str().expect("an id"));
+    assert_eq!((&run["outcome"]["status"], &run["workflow"]["name"]), (&json!("completed"), &json!("specify")), "{run}");
+}
+
+/// Such a run would write where nothing was to be written.
+#[test]
+fn a_member_that_is_ours_but_for_its_spelling_is_refused() {
+    let place = Place::new();
+    let server = place.server(&[place.configured("one", "")]);
+    let definition = workflow(&[stage("a", "one", "")]);
+    for name in ["dryRun", "dry-run", "DryRun"] {
+        let mut order = json!({"definition": definition, "root": place.repo()});
+        order[name] = json!(true);
+        refused(&server, &order, &["nearly `dry_run`"]);
+    }
+}
+
+/// The next run starts the programs that the file names.
+#[test]
+fn the_workflow_file_is_protected() {
+    let place = Place::new();
+    let path = place.repo().join("own.toml");
+    let text = workflow(&[stage("a", "one", ""), place.own("one", "")]);
+    fs::write(&path, &text).expect("it can be written");
+    place.replies("one", &[wrote(&[("own.toml", "update", "exec")])]);
+    for dry in [&[][..], &["--dry-run"]] {
+        let ran = place.crosspoint(&[&["workflow", "run", "repo/own.toml", "--root", "repo"], dry].concat());
+        assert!(ran.code == 3 && ran.stderr.contains("WF-4"), "{ran:?}");
+    }
+    assert_eq!(fs::read_to_string(path).expect("it is there"), text);
+}

@@ -3,7 +3,7 @@
 use std::os::unix::fs::PermissionsExt;
 
 use super::commands::{id_of, own};
-use crate::support::workflow_place::{Place, noted, said, stage, workflow};
+use crate::support::workflow_place::{Place, noted, said, stage, workflow, wrote};
 
 /// The file and the configuration may not both have an agent of one name.
 #[test]
@@ -143,4 +143,81 @@ fn an_answer_without_its_option_gets_a_hint() {
         assert_eq!(refused.code, 2, "{refused:?}");
         assert!(hints.iter().all(|hint| refused.stderr.contains(hint)), "{hints:?} are not in {refused:?}");
     }
+}
+
+/// A run that waits for its second question shows all that came before it, and asks that question alone.
+#[test]
+fn a_run_that_waits_again_is_shown_up_to_its_last_question() {
+    let place = Place::new();
+    place.replies("first", &[said("First?", "escalate"), said("One.", "proceed")]);
+    place.replies("second", &[said("Second?", "escalate"), said("Two.", "proceed")]);
+    let stages = [stage("one", "first", ""), stage("two", "second", "")].concat();
+    place.write("w.toml", &workflow(&[stages, place.own("first", ""), place.own("second", "")]));
+    let ran = place.crosspoint(&["workflow", "run", "w.toml", "--root", "repo"]);
+    let id = id_of(&ran);
+    assert!(ran.code == 3 && ran.stderr.contains("at the stage one:\n  First?"), "{ran:?}");
+    assert_eq!(place.crosspoint(&["jobs", "answer", &id, "--text", "a"]).code, 0);
+    for _ in 0..2 {
+        let resumed = place.crosspoint(&["workflow", "resume", &id]);
+        assert!(resumed.code == 3 && resumed.stderr.contains("at the stage two:\n  Second?"), "{resumed:?}");
+        let shown: Vec<&str> = resumed.stderr.lines().filter_map(|line| line.split_whitespace().next()).collect();
+        assert_eq!(shown.iter().filter(|word| ["one", "two"].contains(word)).count(), 4, "{resumed:?}");
+    }
+    assert_eq!(place.crosspoint(&["jobs", "answer", &id, "--text", "b"]).code, 0);
+    assert_eq!(place.crosspoint(&["workflow", "resume", &id]).code, 0);
+}
+
+/// What an agent lost by a rule that it broke is said where its work is.
+#[test]
+fn a_rule_that_an_output_breaks_is_on_the_line_of_its_stage() {
+    let place = Place::new();
+    own(&place);
+    place.prints("writer", br#"{"success": true, "summary": "Wrote.", "artefacts": [], "recommendation": "proceed"}"#);
+    let ran = place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo"]);
+    assert!(ran.code == 0 && ran.stderr.contains("proceed   (breaks WF-106) Wrote."), "{ran:?}");
+    let shown = place.crosspoint(&["workflow", "show", &id_of(&ran)]);
+    assert!(shown.stdout.contains("(breaks WF-106) Wrote."), "{shown:?}");
+}
+
+/// WF-10: a feature that was found is shown like one that was named, also while the run waits.
+#[test]
+fn a_feature_that_a_run_found_is_listed() {
+    let place = Place::new();
+    own(&place);
+    let text = std::fs::read_to_string(place.file("own.toml")).expect("it is there");
+    place.write("own.toml", &text.replace("name = \"own\"", "name = \"own\"\npaths = { spec = \"s/{feature}/a.md\" }"));
+    place.replies("writer", &[wrote(&[("s/005-auth/a.md", "create", "a\n")])]);
+    place.replies("judge", &[said("Which?", "escalate")]);
+    let ran = place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo"]);
+    let listed = place.crosspoint(&["workflow", "list"]);
+    assert!(ran.code == 3 && listed.stdout.contains(" 005-auth "), "{ran:?} {listed:?}");
+    let feature = place.file(".crosspoint/workflows").join(id_of(&ran)).join("feature");
+    assert_eq!(crate::support::workflow_place::mode_of(&feature), 0o600, "it says what the work is about");
+}
+
+#[test]
+fn a_list_that_ends_early_says_how_it_goes_on() {
+    let place = Place::new();
+    own(&place);
+    place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo"]);
+    place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo"]);
+    let first = place.crosspoint(&["workflow", "list", "--limit", "1"]);
+    let before = first.stderr.rsplit(' ').next().expect("a word").trim();
+    assert!(first.stderr.contains(&format!("--before {before}")), "{first:?}");
+    let second = place.crosspoint(&["workflow", "list", "--limit", "1", "--before", before]);
+    assert!(second.code == 0 && second.stdout.contains("own"), "{second:?}");
+    assert_ne!(second.stdout, first.stdout);
+}
+
+/// Programs are started in the root, and only the first part of `exec` is meant from the directory of the file.
+#[test]
+fn an_argument_that_is_beside_the_file_and_not_in_the_root_is_a_warning() {
+    let place = Place::new();
+    place.write("clerk.py", "print()\n");
+    let agent = "[[agent]]\nname = \"a\"\nexec = [\"python3\", \"clerk.py\"]\n".to_owned();
+    place.write("w.toml", &workflow(&[stage("s", "a", ""), agent]));
+    let here = place.crosspoint(&["workflow", "check", "w.toml"]);
+    assert_eq!((here.code, here.stdout.contains("warning"), here.stderr.as_str()), (0, false, ""), "{here:?}");
+    let ran = place.crosspoint(&["workflow", "run", "w.toml", "--root", "repo"]);
+    assert!(ran.stderr.contains("warning") && ran.stderr.contains("clerk.py is beside the workflow file"), "{ran:?}");
 }

@@ -107,3 +107,15 @@ fn jobs_of_runs_say_which_workflow_and_where() {
     let stage = server.stages_of(&id)[0]["id"].as_str().expect("an id").to_owned();
     assert!(of(&stage)["workflow"].is_null(), "a stage is no run");
 }
+
+/// Without a server too: the list says which runs wait for a person, and which only for a command.
+#[test]
+fn a_run_of_a_command_whose_stage_asks_is_listed_as_one_that_waits() {
+    let place = Place::new();
+    place.write("crosspoint.toml", &asking());
+    place.write("paint.toml", &workflow(&[stage("paint", "asker", "")]));
+    let ran = place.crosspoint(&["workflow", "run", "paint.toml", "--root", "repo"]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let listed = place.crosspoint(&["workflow", "list"]);
+    assert!(listed.stdout.contains("stage paint: waiting for a person"), "{listed:?}");
+}

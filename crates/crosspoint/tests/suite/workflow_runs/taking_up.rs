@@ -240,3 +240,33 @@ fn the_data_directory_is_no_root() {
     assert_eq!(refused.status, 400, "{refused:?}");
     assert!(refused.text().contains("data directory"), "{refused:?}");
 }
+
+/// What a run remembers of its root is JSON, in which some characters of a path are escaped.
+#[test]
+fn a_root_with_any_name_is_found_again() {
+    let place = Place::new();
+    asking(&place);
+    let root = "a \"b\" \\c \u{e9}\t";
+    fs::create_dir(place.file(root)).expect("it can be made");
+    let ran = place.crosspoint(&["workflow", "run", "own.toml", "--root", root]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    assert_eq!(place.crosspoint(&["jobs", "answer", &id_of(&ran), "--text", "green"]).code, 0);
+    let resumed = place.crosspoint(&["workflow", "resume", &id_of(&ran)]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+}
+
+/// A run follows the file as it was. Who mends the file learns that at once.
+#[test]
+fn a_workflow_file_that_has_changed_is_said_when_its_run_goes_on() {
+    let place = Place::new();
+    asking(&place);
+    let ran = place.crosspoint(&["workflow", "run", "own.toml", "--root", "repo"]);
+    let unchanged = place.crosspoint(&["workflow", "resume", &id_of(&ran)]);
+    assert!(unchanged.code == 3 && !unchanged.stderr.contains("has changed"), "{unchanged:?}");
+    place.write("own.toml", "name = \"another\"\n");
+    assert_eq!(place.crosspoint(&["jobs", "answer", &id_of(&ran), "--text", "green"]).code, 0);
+    let resumed = place.crosspoint(&["workflow", "resume", &id_of(&ran)]);
+    assert_eq!(resumed.code, 0, "{resumed:?}");
+    let file = place.file("own.toml").display().to_string();
+    assert!(resumed.stderr.contains(&format!("{file} has changed since; the run follows it as it was")), "{resumed:?}");
+}
