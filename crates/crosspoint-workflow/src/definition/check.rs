@@ -26,7 +26,9 @@ pub(super) fn agents(definition: &Definition, works_of: &dyn Fn(&str) -> Option<
 }
 
 fn no_agent(stage: &Stage, known: &[&str], mistakes: &mut Mistakes) {
-    let otherwise = || "configure it in the server's crosspoint.toml (without a server: the one here), or add an [[agent]] to this file".to_owned();
+    let otherwise = || {
+        "configure it in the server's crosspoint.toml (without a server: the one here), or add an [[agent]] to this file".to_owned()
+    };
     let hint = mistakes.suggestion(&stage.agent, known, otherwise);
     mistakes.error(stage.spans.agent.clone(), format!("there is no agent {}", quoted(&stage.agent)), hint);
 }

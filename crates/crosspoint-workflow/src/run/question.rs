@@ -67,7 +67,9 @@ pub(super) fn of_failure(stage: &Stage, failure: &str, clause: Option<&str>, mes
 fn hint(id: &str) -> Option<&'static str> {
     // The hints of these two are for people who write documents. What agents give beside an envelope is mostly a log.
     if [clause::all::ALL_101.id, clause::all::ALL_102.id].contains(&id) {
-        return Some("Have the agent give the envelope and nothing else: on stdout, or as the answer. Logs go to stderr.");
+        return Some(
+            "Have the agent give the envelope and nothing else: on stdout, or as the answer. Logs go to stderr.",
+        );
     }
     clause::every().find(|clause| clause.id == id).map(|clause| clause.hint)
 }

@@ -80,7 +80,10 @@ pub(super) async fn of_run(places: &Places, attempt: &Attempt, order: &Checked) 
     let opened = held(attempt, move || Repository::open(&copy)).await?;
     // What the run may not touch, it may not touch in the copy either: the diff would not be that of a real run.
     let settle = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
-    let inside = places.protected().chain(&order.file).filter_map(|path| Some(settle(path).strip_prefix(&root).ok()?.to_owned()));
+    let inside = places
+        .protected()
+        .chain(&order.file)
+        .filter_map(|path| Some(settle(path).strip_prefix(&root).ok()?.to_owned()));
     let protected = inside.map(|path| opened.path().join(path)).collect();
     let (inode, copy) = (opened.inode(), opened.path().to_owned());
     Ok(Workplace { root: copy, inode, protected, git_stages })

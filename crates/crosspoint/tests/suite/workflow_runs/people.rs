@@ -59,7 +59,8 @@ fn when_the_retries_are_used_up_a_person_is_asked() {
     let server = place.server(&[place.configured("judge", "")]);
     let id = server.run_workflow(&workflow(&[stage("judge", "judge", "retry = { limit = 2 }")]), &place.repo());
     let waiting = server.in_state(&id, "waiting");
-    let asked = "Still two gaps.\n- gap\n(The stage judge has used up its retries, 2. An answer starts the count anew.)";
+    let asked =
+        "Still two gaps.\n- gap\n(The stage judge has used up its retries, 2. An answer starts the count anew.)";
     assert_eq!(prompt(&waiting), asked, "{waiting}");
     assert_eq!(place.seen("judge").len(), 3);
     server.answer_run(&id, &json!("leave them"));

@@ -194,7 +194,11 @@ fn an_order_is_read_as_tolerantly_when_the_run_begins_as_when_it_is_accepted() {
     let marked = server.post("/api/v1/workflows", &format!("\u{feff}{order}"));
     assert_eq!(marked.status, 202, "{marked:?}");
     let run = server.ended(marked.json()["id"].as_str().expect("an id"));
-    assert_eq!((&run["outcome"]["status"], &run["workflow"]["name"]), (&json!("completed"), &json!("specify")), "{run}");
+    assert_eq!(
+        (&run["outcome"]["status"], &run["workflow"]["name"]),
+        (&json!("completed"), &json!("specify")),
+        "{run}"
+    );
 }
 
 /// Such a run would write where nothing was to be written.
