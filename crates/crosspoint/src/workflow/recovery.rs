@@ -51,11 +51,8 @@ impl Unsettled {
         // A journal that cannot be read does not say where the run works.
         let root = repository::half_written(record).or_else(|| began::root(record));
         let run = record.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let (are, kind) = match fault {
-            Fault::Unknown { .. } => ("may be", fault.kind()),
-            Fault::Unfinished { why, .. } => ("are", why.kind()),
-            fault => ("are", fault.kind()),
-        };
+        let are = if matches!(fault, Fault::Unknown { .. }) { "may be" } else { "are" };
+        let kind = if let Fault::Unfinished { why, .. } = fault { why.kind() } else { fault.kind() };
         Unsettled { run, root, are, why: explained(fault), kind }
     }
 
