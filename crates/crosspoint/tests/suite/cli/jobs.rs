@@ -252,7 +252,7 @@ fn a_job_that_does_not_move_says_why() {
     assert!(said(&server, &["agents", "drain", "echo"]).starts_with("exit 0"));
     let id = detached(&server, &["echo"]);
     let shown = said(&server, &["jobs", "show", &id]);
-    assert!(shown.contains("stuck       agent echo is paused by an operator\n            it waits since "), "{shown}");
+    assert!(shown.contains("stuck       agent echo is paused by an operator\n            since "), "{shown}");
     assert!(said(&server, &["jobs", "list"]).contains("agent echo is paused by an operator"));
 }
 
