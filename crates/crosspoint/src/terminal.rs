@@ -5,3 +5,4 @@ pub(crate) mod json;
 pub(crate) mod render;
 pub(crate) mod shell;
 pub(crate) mod table;
+pub(crate) mod undetected;

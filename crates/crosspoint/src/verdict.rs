@@ -9,7 +9,7 @@ use crosspoint_exchange::refusal::{Found, found};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::terminal::render;
+use crate::terminal::undetected;
 
 /// One document's report. The order of the members is the order they are printed in.
 #[derive(Serialize, JsonSchema)]
@@ -54,7 +54,7 @@ impl<'r> DocumentReport<'r> {
     pub(crate) fn of(reading: &'r Reading<'_>, good: bool) -> DocumentReport<'r> {
         let mut report = DocumentReport::new(&reading.report, good);
         if let Some(undetected) = &reading.undetected {
-            report.error = Some(render::undetected_sentence(undetected));
+            report.error = Some(undetected::sentence(undetected));
             report.candidates = candidates(undetected);
         }
         report

@@ -13,7 +13,7 @@ use crosspoint_contracts::{AGENT_TYPES, Contract, Extent, Kind, Options, Report}
 use crate::Exit;
 use crate::command::flags::{contract_parser, kind_parser};
 use crate::input::Source;
-use crate::terminal::render;
+use crate::terminal::{render, undetected};
 use crate::translation::{AGENT_DEFAULT, TranslateOptions, Translated, mend};
 
 /// Write a document of one contract as the same document of another
@@ -118,7 +118,7 @@ impl Work<'_> {
         if undetected.is_some() || !report.is_valid() {
             render::findings(&self.name, self.bytes, &report);
             let Some(undetected) = undetected else { return Ok(Exit::NotFine) };
-            render::undetected(&self.name, &undetected, "--from");
+            undetected::report(&self.name, &undetected, "--from");
             return Ok(Exit::CouldNot);
         }
         match Translated::of(written) {

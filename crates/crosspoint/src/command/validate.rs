@@ -10,7 +10,7 @@ use crosspoint_contracts::{Inner, Kind, Options, Reading, Report};
 use crate::Exit;
 use crate::command::flags::{self, Format, kind_parser};
 use crate::input::{self, Source};
-use crate::terminal::render;
+use crate::terminal::{render, undetected};
 use crate::verdict::DocumentReport;
 
 /// Say what is wrong with documents of the five contracts, where, and how to mend it
@@ -179,7 +179,7 @@ impl Run<'_> {
                 let verdict = render::Verdict { good, strict: self.arguments.strict };
                 render::report(&mut out, &render::shown_name(source), bytes, &reading.report, verdict)?;
                 if let Some(undetected) = &reading.undetected {
-                    render::undetected(&render::shown_name(source), undetected, "--as");
+                    undetected::report(&render::shown_name(source), undetected, "--as");
                 }
             }
             Format::Json => {

@@ -20,7 +20,7 @@ use tokio::sync::Semaphore;
 
 use super::App;
 use super::query::{self, Judging, Translating};
-use crate::terminal::render;
+use crate::terminal::undetected;
 use crate::translation::{TranslateOptions, Translated, mend};
 use crate::verdict::{self, DocumentReport};
 
@@ -134,7 +134,7 @@ fn undetectable(undetected: &crosspoint_contracts::kind::Undetected, report: Rep
     let candidates = verdict::candidates(undetected);
     let kinds = if candidates.is_empty() { Kind::ALL.map(Kind::name).to_vec() } else { candidates };
     let hint = format!("say what it is: ?kind= with one of {}", kinds.join(", "));
-    Refusal::invalid(render::undetected_sentence(undetected), hint).because(report)
+    Refusal::invalid(undetected::sentence(undetected), hint).because(report)
 }
 
 fn translate(received: &Received, wanted: &Translating) -> Result<Vec<u8>, Refusal> {

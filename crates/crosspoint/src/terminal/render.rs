@@ -4,14 +4,12 @@
 //! file cannot move the cursor or colour the terminal. This is written here rather than taken from a crate because a
 //! line may be 50 MB long and a file may be anything but text: only a window of bytes around the place is ever read.
 
-use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::panic::Location;
 
 use anstyle::{AnsiColor, Style};
 use crosspoint_contracts::clause::Level;
-use crosspoint_contracts::kind::{Candidate, Undetected};
-use crosspoint_contracts::{Finding, Kind, Report};
+use crosspoint_contracts::{Finding, Report};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::client::Failed;
@@ -288,61 +286,6 @@ pub(crate) fn is_harmless(character: char) -> bool {
     let turns =
         matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !turns && !character.is_control() && character.width().is_some()
-}
-
-/// Says in one sentence why the kind of a document could not be detected.
-pub(crate) fn undetected_sentence(undetected: &Undetected) -> String {
-    match undetected {
-        Undetected::Unknown => "cannot tell what it is: it has no member of any kind of document".to_owned(),
-        Undetected::Ambiguous(candidates) if told_by(candidates).is_some() => {
-            let (contract, member, words) = told_by(candidates).unwrap_or_default();
-            format!("cannot tell which {contract} it is: its `{member}` is none of {}", one_of(&words))
-        }
-        Undetected::Ambiguous(candidates) => {
-            let kinds: Vec<&str> = candidates.iter().map(|candidate| candidate.kind.name()).collect();
-            format!("cannot tell what it is: it could be {}", kinds.join(" or "))
-        }
-    }
-}
-
-/// Returns the contract that all these kinds belong to, and the one member that tells them apart. Only kinds that share
-/// an envelope have such a member.
-fn told_by(candidates: &[Candidate]) -> Option<(&'static str, &'static str, Vec<&'static str>)> {
-    let contract = candidates.first()?.kind.contract();
-    let (member, words) = contract.told_by()?;
-    candidates.iter().all(|candidate| candidate.kind.contract() == contract).then(|| (contract.name(), member, words))
-}
-
-/// `a, b or c`
-fn one_of(words: &[&str]) -> String {
-    match words {
-        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
-        words => words.concat(),
-    }
-}
-
-/// Like [`undetected_sentence`], for people: with the kinds that were tried, and the option that names a kind.
-pub(crate) fn undetected(name: &str, undetected: &Undetected, option: &str) {
-    let mut message = format!("{name}: {}", undetected_sentence(undetected));
-    let hint = match undetected {
-        Undetected::Unknown => {
-            let kinds = Kind::ALL.map(Kind::name).join(", ");
-            let _ = write!(message, "\n  tried: {kinds}");
-            format!("say what it is: {option} KIND; give one document at a time, with its envelope")
-        }
-        Undetected::Ambiguous(candidates) if told_by(candidates).is_some() => {
-            format!("correct its `{}`", told_by(candidates).unwrap_or_default().1)
-        }
-        Undetected::Ambiguous(candidates) => {
-            for candidate in candidates {
-                let _ = write!(message, "\n  {:<22} by {}", candidate.kind, candidate.found.join(", "));
-            }
-            let choices: Vec<String> =
-                candidates.iter().map(|candidate| format!("{option} {}", candidate.kind)).collect();
-            format!("say what it is: {}", choices.join(" or "))
-        }
-    };
-    say_error(&message, Some(&hint));
 }
 
 pub(crate) fn cannot_read(name: &str, error: &anyhow::Error) {

@@ -30,7 +30,7 @@ fn each_way_not_to_start_has_a_reason_and_something_to_do() {
         "it is in no directory of PATH",
         "is not executable; make it so with chmod +x",
         "is a directory",
-        "the interpreter on its first line (#!) does not exist",
+        "the interpreter on its first line (#!), /no/such/interpreter: there is no such file",
         "a script begins with #! and its interpreter",
     ];
     for (at, (name, reason)) in names.iter().zip(reasons).enumerate() {

@@ -147,13 +147,20 @@ impl Tasks {
         let Some(task) = tasks.get_mut(&call.id) else {
             return (404, failed(&json!(call.id), "INVALID_FIELD_VALUE", true));
         };
+        // A test that was told of this request may have set what comes of it already. A task that has ended stays so
+        // (TASK-3.2), and only one that asks goes on when it is answered.
+        let (asks, has_ended) = (task["status"] == "input_required", is_end(&task["status"]));
         match &*call.what {
-            "input" => *task = json!({"id": call.id, "status": "in_progress"}),
-            "cancel" => *task = json!({"id": call.id, "status": "cancelled"}),
+            "input" if asks => *task = json!({"id": call.id, "status": "in_progress"}),
+            "cancel" if !has_ended => *task = json!({"id": call.id, "status": "cancelled"}),
             _ => {}
         }
         (200, task.clone())
     }
+}
+
+fn is_end(status: &Value) -> bool {
+    matches!(status.as_str(), Some("completed" | "failed" | "cancelled"))
 }
 
 impl Call {
