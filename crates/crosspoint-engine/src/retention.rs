@@ -54,6 +54,8 @@ pub struct Ended {
     part_micros: i64,
     parts: BTreeMap<i64, VecDeque<Seq>>,
     count: u64,
+    /// Stages that were due while their jobs went on, by their jobs. They end with those, and do not count before.
+    held: BTreeMap<Seq, Vec<Seq>>,
     /// The jumps of the clock: ages are counted on a clock without them.
     jumps: Jumps,
 }
@@ -78,7 +80,7 @@ impl Ended {
     pub fn new(rule: Rule, jumps: Jumps) -> Ended {
         let micros = (rule.age.unwrap_or(PART_TIMELESS * 1_000).as_micros() / PARTS).max(PART_MICROS_MIN);
         let part_micros = i64::try_from(micros).unwrap_or(i64::MAX);
-        Ended { rule, part_micros, parts: BTreeMap::new(), count: 0, jumps }
+        Ended { rule, part_micros, parts: BTreeMap::new(), count: 0, held: BTreeMap::new(), jumps }
     }
 
     /// Makes an empty record with the same rule and the same jumps, to which all jobs are added again.
@@ -89,7 +91,15 @@ impl Ended {
 
     /// Remembers that a job has just ended. Must be called once for each job.
     pub fn note(&mut self, seq: Seq, at: Time) {
-        self.note_at(seq, self.jumps.now(at));
+        let at = self.jumps.now(at);
+        self.note_at(seq, at);
+        self.held.remove(&seq).into_iter().flatten().for_each(|stage| self.note_at(stage, at));
+    }
+
+    /// Remembers that a stage that was taken stays, because the job that it is a stage of goes on. It counts as having
+    /// ended together with that job.
+    pub fn hold(&mut self, stage: Seq, job: Seq) {
+        self.held.entry(job).or_default().push(stage);
     }
 
     /// Remembers that a job ended some time ago, perhaps before a jump of the clock. A job that ended in the future

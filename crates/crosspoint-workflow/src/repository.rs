@@ -78,7 +78,7 @@ pub use self::limit::{
 };
 use self::protected::Protected;
 use self::record::Record;
-pub use self::recover::{Recovered, half_written, recover, recover_within};
+pub use self::recover::{HalfWritten, Recovered, abandon, half_written, recover, recover_within};
 pub use self::remove::remove;
 use self::root::Root;
 
@@ -161,7 +161,7 @@ impl Repository {
         is_wanted: &dyn Fn() -> bool,
     ) -> Result<Copied, CopyFault> {
         let _lock = self.root.lock(self.lock_wait_max, is_wanted)?;
-        copy::copy(self.path(), to, skip, (limits, is_wanted))
+        copy::copy(&self.root, to, skip, (limits, is_wanted))
     }
 
     /// Applies all changes of one output, or none.

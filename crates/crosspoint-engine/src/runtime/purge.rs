@@ -120,8 +120,7 @@ impl Purger {
             Ok(purged) => {
                 self.next.drain(..purged.jobs);
                 self.leftover = purged.leftover;
-                // They are looked at again when they would be due if they had ended now.
-                purged.kept.iter().for_each(|seq| ended.note(*seq, now));
+                purged.kept.iter().for_each(|(stage, job)| ended.hold(*stage, *job));
                 let took = began.elapsed();
                 self.rests_until = began + took + (took * PAUSES).min(PAUSE_MAX);
                 Stepped::Done(Step { jobs: (purged.jobs - purged.kept.len()) as u64, keys: purged.keys })

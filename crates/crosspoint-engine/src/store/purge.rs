@@ -32,8 +32,8 @@ pub struct Purged {
     pub rows: u64,
     /// How many of the named jobs, from the first on, the step has dealt with.
     pub jobs: usize,
-    /// Which of these were not removed, because they are stages of jobs that have not ended.
-    pub kept: Vec<Seq>,
+    /// Which of these were not removed, because they are stages of jobs that have not ended; each with its job.
+    pub kept: Vec<(Seq, Seq)>,
     /// The request keys that are free again.
     pub keys: Vec<(Hash, Seq)>,
     /// Whether events of removed jobs are left.
@@ -105,8 +105,8 @@ fn purge_some(transaction: &Transaction<'_>, seqs: &[Seq], spent: &mut Spent) ->
             break;
         }
         purged.jobs += 1;
-        if is_needed(transaction, *seq)? {
-            purged.kept.push(*seq);
+        if let Some(job) = needed_by(transaction, *seq)? {
+            purged.kept.push((*seq, job));
             continue;
         }
         purge_job(transaction, *seq, spent, &mut purged)?;
@@ -119,15 +119,17 @@ fn purge_some(transaction: &Transaction<'_>, seqs: &[Seq], spent: &mut Spent) ->
     Ok(purged)
 }
 
-/// Whether a job is a stage of one that has not ended.
-fn is_needed(transaction: &Transaction<'_>, seq: Seq) -> rusqlite::Result<bool> {
+/// Returns the job that needs this one: one that has not ended, of which it is a stage.
+fn needed_by(transaction: &Transaction<'_>, seq: Seq) -> rusqlite::Result<Option<Seq>> {
     let sql = "SELECT parent FROM job WHERE seq = ?1 AND stage IS NOT NULL";
     let mut stage = transaction.prepare_cached(sql)?;
     let parent = stage.query_row([seq.0.cast_signed()], |row| row.get::<_, [u8; 16]>(0)).optional()?;
-    let Some(parent) = parent.map(Uuid::from_bytes) else { return Ok(false) };
+    let Some(parent) = parent.map(Uuid::from_bytes) else { return Ok(None) };
     let ids = secret::ids(transaction)?.unwrap_or(Ids::PLAIN);
+    let job = ids.read(parent).seq();
     let mut live = transaction.prepare_cached("SELECT 1 FROM job WHERE seq = ?1 AND id = ?2 AND state < ?3")?;
-    live.exists(params![ids.read(parent).seq().0.cast_signed(), parent.as_bytes(), row::FIRST_END])
+    let is_live = live.exists(params![job.0.cast_signed(), parent.as_bytes(), row::FIRST_END])?;
+    Ok(is_live.then_some(job))
 }
 
 fn purge_job(transaction: &Transaction<'_>, seq: Seq, spent: &mut Spent, purged: &mut Purged) -> rusqlite::Result<()> {

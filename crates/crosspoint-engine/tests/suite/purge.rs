@@ -106,7 +106,7 @@ fn a_stage_stays_until_its_job_has_ended() {
     let ended = end(&mut stage, Status::Completed, "{}");
     store.commit(&batch([stepped(stage, vec![ended])])).expect("it commits");
     let purged = store.purge(&seqs([2]), ALL).expect("it can be purged");
-    assert_eq!((purged.jobs, purged.kept, listed(&readers)), (1, seqs([2]), vec![2, 1]));
+    assert_eq!((purged.jobs, purged.kept, listed(&readers)), (1, vec![(Seq(2), Seq(1))], vec![2, 1]));
     let ended = end(&mut parent, Status::Completed, "{}");
     store.commit(&batch([stepped(parent, vec![ended])])).expect("it commits");
     let purged = store.purge(&seqs([2]), ALL).expect("it can be purged");
@@ -248,32 +248,64 @@ async fn a_job_that_is_gone_was_never_there_and_its_request_is_a_new_job() {
     stop(engine).await;
 }
 
-/// It is looked at again when it would be due if it had ended only then.
+/// An agent that has stages done, says so, and goes on until the gate opens.
+fn staging(stages: usize, staged: &Arc<Semaphore>, gate: &Arc<Semaphore>) -> stage::Agent {
+    let (staged, gate) = (staged.clone(), gate.clone());
+    agent("run", move |attempt: Attempt| {
+        let (staged, gate) = (staged.clone(), gate.clone());
+        async move {
+            for number in 0..stages {
+                let new = keyed("echo", "{}", &format!("s{number}"));
+                ended(&attempt.stage("draft", new, None).await.expect("it is accepted")).await;
+            }
+            staged.add_permits(1);
+            drop(gate.acquire().await);
+            stage::success("{}")
+        }
+    })
+}
+
+async fn all(engine: &Engine) -> Vec<u64> {
+    let page = engine.list(Filter { limit: 100, ..Filter::default() }).await.expect("it can be read");
+    page.jobs.iter().map(|job| job.seq().0).collect()
+}
+
 #[tokio::test]
 async fn a_stage_goes_when_its_job_has_gone_on_for_long_and_ended() {
     let scratch = Scratch::new();
     let (gate, staged) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
-    let (wait, say) = (gate.clone(), staged.clone());
-    let run = agent("run", move |attempt: Attempt| {
-        let (wait, say) = (wait.clone(), say.clone());
-        async move {
-            let stage = attempt.stage("draft", new_job("echo", "{}"), None).await.expect("it is accepted");
-            ended(&stage).await;
-            say.add_permits(1);
-            drop(wait.acquire().await);
-            stage::success("{}")
-        }
-    });
-    let engine = keeping(&scratch, vec![agent("echo", stage::echo), run], AT_ONCE);
+    let agents = vec![agent("echo", stage::echo), staging(1, &staged, &gate)];
+    let engine = keeping(&scratch, agents, AT_ONCE);
     let run = submit(&engine, new_job("run", "{}")).await;
     staged.acquire().await.expect("the stage ends").forget();
     ended(&submit(&engine, new_job("echo", "{}")).await).await;
     until("the other job is gone", async || engine.purged().jobs == 1).await;
-    let page = engine.list(Filter { limit: 10, ..Filter::default() }).await.expect("it can be read");
-    assert_eq!(page.jobs.iter().map(|job| job.seq().0).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(all(&engine).await, [2, 1]);
     gate.add_permits(1);
     ended(&run).await;
     until("all are gone", async || engine.purged().jobs == 3).await;
+    stop(engine).await;
+}
+
+/// A long run would push out everything else.
+#[tokio::test]
+async fn stages_of_a_job_that_goes_on_do_not_count() {
+    let scratch = Scratch::new();
+    let (gate, staged) = (Arc::new(Semaphore::new(0)), Arc::new(Semaphore::new(0)));
+    let agents = vec![agent("echo", stage::echo), staging(6, &staged, &gate)];
+    let rule = Rule { age: None, jobs: Some(3), age_min: Duration::ZERO };
+    let engine = keeping(&scratch, agents, rule);
+    let run = submit(&engine, new_job("run", "{}")).await;
+    staged.acquire().await.expect("the stages end").forget();
+    for count in 1..=5 {
+        ended(&submit(&engine, new_job("echo", "{}")).await).await;
+        let gone = u64::saturating_sub(count, 3);
+        until("one goes for each beyond the third", async || engine.purged().jobs == gone).await;
+    }
+    assert_eq!(all(&engine).await, [12, 11, 10, 7, 6, 5, 4, 3, 2, 1]);
+    gate.add_permits(1);
+    ended(&run).await;
+    until("three are left", async || all(&engine).await.len() == 3).await;
     stop(engine).await;
 }
 
@@ -289,10 +321,6 @@ async fn the_oldest_go_where_there_are_too_many_and_those_that_live_stay() {
         ended(&submit(&engine, new_job("echo", "{}")).await).await;
     }
     until("seven are gone", async || engine.purged().jobs == 7).await;
-    let all = async |engine: &Engine| -> Vec<u64> {
-        let page = engine.list(Filter { limit: 100, ..Filter::default() }).await.expect("it can be read");
-        page.jobs.iter().map(|job| job.seq().0).collect()
-    };
     assert_eq!(all(&engine).await, [11, 10, 9, 1]);
     // This job was accepted first but ended last, so the others are removed before it.
     gate.add_permits(1);

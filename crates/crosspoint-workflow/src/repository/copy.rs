@@ -20,7 +20,7 @@ use super::failpoint::{reached, reached_for};
 use super::fault::Fault;
 use super::inspect::open_file;
 use super::protected::without_links;
-use super::root::{kind, sync_all};
+use super::root::{Root, kind, sync_all};
 use super::staging::{is_name, names};
 
 /// How deep directories may be in each other. On the way to the deepest one two handles are open for each, and a
@@ -82,19 +82,19 @@ pub enum CopyFault {
 
 /// Copies a root directory: see [`super::Repository::copy_to`].
 pub(super) fn copy(
-    root: &Path,
+    root: &Root,
     to: &Path,
     skip: &[PathBuf],
     (limits, is_wanted): (CopyLimits, &dyn Fn() -> bool),
 ) -> Result<Copied, CopyFault> {
-    let root = root.canonicalize().map_err(|source| Fault::from_io(root, source))?;
-    let from = fs::open(&root, DIRECTORY, Mode::empty()).map_err(|errno| Fault::of(&root, errno))?;
+    // Not by its path: a link may stand there by now.
+    let (from, root) = (root.directory("").map_err(|errno| root.fault("", errno))?, root.path());
     fs::mkdir(to, Mode::RWXU).map_err(|errno| Fault::of(to, errno))?;
     let copy = fs::open(to, DIRECTORY, Mode::empty()).map_err(|errno| Fault::of(to, errno))?;
     let skipped = skip.iter().map(PathBuf::as_path).chain([to]).map(without_links).collect();
-    let mut copying = Copying { skipped, copied: Copied::default(), root: &root, limits, is_wanted };
-    copying.directory(&from, &copy, &root, 0)?;
-    expect_still_there(&from, &root)?;
+    let mut copying = Copying { skipped, copied: Copied::default(), root, limits, is_wanted };
+    copying.directory(&from, &copy, root, 0)?;
+    expect_still_there(&from, root)?;
     let lasting = reached("copied").and_then(|()| sync_all(&copy));
     lasting.map_err(|errno| Fault::of(to, errno))?;
     Ok(copying.copied)

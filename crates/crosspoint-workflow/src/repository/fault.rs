@@ -5,9 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
-/// What went wrong. The call wrote nothing of its output, and no output is half in place as far as the record can be
-/// read, except where [`Fault::Unfinished`] says so. [`Fault::Unwanted`] may come while an interrupted step still waits
-/// to be settled.
+/// What went wrong. The call wrote nothing of its output, and no output is half in place, except where
+/// [`Fault::is_half_done`] says so. [`Fault::Unwanted`] may come while an interrupted step still waits to be settled.
 #[derive(Debug, thiserror::Error)]
 pub enum Fault {
     /// A directory or a file does not exist, or no longer.
@@ -194,8 +193,9 @@ impl Fault {
             Fault::Unfinished { why, .. } if matches!(**why, Fault::Record { .. }) => {
                 "restore the file from a copy; without it files stay half written, and removing the record gives up on them"
             }
-            Fault::Unfinished { why, .. } if matches!(**why, Fault::AnotherRoot { .. }) => {
-                "put the directory back that the run began in, then try again: the step goes on where it stopped"
+            Fault::Unfinished { why, .. } if matches!(**why, Fault::AnotherRoot { .. } | Fault::Gone(_)) => {
+                "put the directory back that the run began in, and the step goes on where it stopped; \
+                 if it is gone for good, cancel the run"
             }
             Fault::Unfinished { .. } => {
                 "mend what was in the way, then try again: it goes on where it stopped, and originals are kept until then"

@@ -22,7 +22,7 @@ pub(super) struct Journal {
     pub(super) step: u32,
     /// The root's path and number.
     pub(super) root: String,
-    inode: u64,
+    pub(super) inode: u64,
     /// Tells the changes from others.
     digest: String,
     /// The name of the staging directory at the root.

@@ -49,12 +49,38 @@ pub fn recover_within(record: &Path, lock_wait_max: Duration) -> Result<Recovere
     settle(&root, &record, &steps)
 }
 
-/// Returns the root in which a step of this record may be half in place.
-pub fn half_written(record: &Path) -> Option<PathBuf> {
+/// A root in which a step may be half in place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HalfWritten {
+    /// Its path.
+    pub root: PathBuf,
+    /// Its number, which tells it from another directory at the same path.
+    pub inode: u64,
+}
+
+/// Returns where a step of this record may be half in place.
+pub fn half_written(record: &Path) -> Option<HalfWritten> {
     let record = Record::open(record).ok()?;
     let steps = record.steps().ok()?;
     let (step, stage) = steps.into_iter().find(|(_, stage)| is_half_done(*stage))?;
-    Some(PathBuf::from(record.journal(step, stage).ok()??.root))
+    let journal = record.journal(step, stage).ok()??;
+    Some(HalfWritten { inode: journal.inode, root: PathBuf::from(journal.root) })
+}
+
+/// Forgets the steps of a record that are not done, where they were written to this root. For a root that was removed
+/// on purpose, as the copy of a dry run is: nothing is left that could be finished or taken back.
+pub fn abandon(record: &Path, root: &Path) -> Result<(), Fault> {
+    let record = match Record::open(record) {
+        Err(Fault::Gone(_)) => return Ok(()),
+        opened => opened?,
+    };
+    for (step, stage) in record.steps()?.into_iter().filter(|(_, stage)| *stage != Stage::Done) {
+        let journal = record.journal(step, stage)?;
+        if journal.is_some_and(|journal| Path::new(&journal.root) == root) {
+            record.forget(step, stage)?;
+        }
+    }
+    Ok(())
 }
 
 fn is_half_done(stage: Stage) -> bool {

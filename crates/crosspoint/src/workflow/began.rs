@@ -38,10 +38,11 @@ pub(super) fn note_feature(record: &Path, feature: &str) {
     let _ = file.and_then(|mut file| file.write_all(feature.as_bytes()));
 }
 
-/// Returns the path without links of the directory in which a run began, if it is known.
-pub(super) fn root(record: &Path) -> Option<PathBuf> {
+/// Returns the path without links of the directory in which a run began, and its number, if they are known.
+pub(super) fn root(record: &Path) -> Option<(PathBuf, u64)> {
     let stored = fs::read_to_string(record.join(FILE)).ok()?;
-    serde_json::from_str::<Began<'_>>(&stored).ok().map(|began| PathBuf::from(&*began.root))
+    let began = serde_json::from_str::<Began<'_>>(&stored).ok()?;
+    Some((PathBuf::from(&*began.root), began.inode))
 }
 
 /// Checks that a run goes on in the directory that it began in. A run that begins there remembers it: when this

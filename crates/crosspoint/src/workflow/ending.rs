@@ -19,7 +19,8 @@ pub(super) struct Last {
     pub(super) answers: usize,
     files: BTreeSet<String>,
     files_bytes: usize,
-    /// How many times a file was written for whose path there was no room any more.
+    /// How many times a file was written for whose path there was no room any more: which of them are the same file is
+    /// not known.
     files_left_out: u32,
 }
 

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use crosspoint_contracts::Kind;
 use crosspoint_contracts::clause::Clause;
+use crosspoint_contracts::content::Body;
 use crosspoint_contracts::failure::{Dispatched, Failure};
-use crosspoint_contracts::reply::{Failed, Given, Success};
+use crosspoint_contracts::reply::{AgentDocument, Failed, Given, Success};
 use crosspoint_engine::event::Violation;
 use crosspoint_engine::job::{Job, Origin};
 use crosspoint_engine::runtime::{Judge, Judgement};
@@ -103,32 +104,55 @@ impl Judges {
     /// the files may not be written.
     async fn unusable(&self, job: &Job, result: &Result<Success, Failed>) -> Option<Unusable> {
         let Some(Origin::ChildOf { parent, stage }) = &job.request.origin else { return None };
-        let (given, document) = match result {
-            Ok(success) => (success.artifacts.as_ref(), success.document.as_ref()),
-            Err(failed) => {
-                (failed.given.as_ref().and_then(|given| given.artifacts.as_ref()), failed.document.as_deref())
-            }
-        };
-        let is_followed = result.as_ref().err().is_none_or(output::is_said_by);
-        if let Some(clause) = document.filter(|_| is_followed).and_then(output::unroutable) {
-            let message = format!("{} The agent's output does not say so ({}).", clause.text, clause.id);
-            return Some(Unusable { failure: Failure::BrokenContract, message, violation: None });
-        }
-        let changes = match artifacts::read(given, document) {
+        let given = Output::of(result);
+        // It may be long.
+        let changes = match tokio::task::spawn_blocking(move || given.changes()).await.ok()? {
             Ok(changes) if changes.is_empty() => return None,
             Ok(changes) => changes,
-            Err(no_file) => {
-                return Some(Unusable::file(no_file.clause, format!("{} ({}).", no_file.what, no_file.clause.id)));
-            }
+            Err(unusable) => return Some(unusable),
         };
-        // This needs no run, which may be a while in coming.
-        if let Some(unusable) = repository::check_spelling(&changes).err().and_then(unusable) {
-            return Some(unusable);
-        }
         let place = tokio::time::timeout(RUN_TIME_MAX, self.runs.place_of(*parent)).await.ok()?;
         let stage = stage.clone();
         let look = move || look(&place, &stage, &changes);
         tokio::task::spawn_blocking(look).await.ok().flatten()
+    }
+}
+
+/// What a stage gave.
+struct Output {
+    artifacts: Option<Body>,
+    document: Option<AgentDocument>,
+    /// Whether its run goes where it says.
+    is_followed: bool,
+}
+
+impl Output {
+    fn of(result: &Result<Success, Failed>) -> Output {
+        let is_followed = result.as_ref().err().is_none_or(output::is_said_by);
+        let (artifacts, document) = match result {
+            Ok(success) => (success.artifacts.clone(), success.document.clone()),
+            Err(failed) => {
+                let given = failed.given.as_ref().and_then(|given| given.artifacts.clone());
+                (given, failed.document.as_deref().cloned())
+            }
+        };
+        Output { artifacts, document, is_followed }
+    }
+
+    /// Returns the files, if their paths could be those of any repository. This needs no run, which may be a while in
+    /// coming.
+    fn changes(&self) -> Result<Vec<Change>, Unusable> {
+        let document = self.document.as_ref();
+        if let Some(clause) = document.filter(|_| self.is_followed).and_then(output::unroutable) {
+            let message = format!("{} The agent's output does not say so ({}).", clause.text, clause.id);
+            return Err(Unusable { failure: Failure::BrokenContract, message, violation: None });
+        }
+        let changes = artifacts::read(self.artifacts.as_ref(), document)
+            .map_err(|no_file| Unusable::file(no_file.clause, format!("{} ({}).", no_file.what, no_file.clause.id)))?;
+        match repository::check_spelling(&changes).err().and_then(unusable) {
+            Some(unusable) => Err(unusable),
+            None => Ok(changes),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) struct Neighbours {
     /// Files that are half written.
     pub(super) recovery: Recovery,
     /// Whose turn it is in the directory of records, where one copy is made at a time.
-    pub(super) copying: Turns,
+    copying: Turns,
     turns: Turns,
 }
 
@@ -31,8 +31,29 @@ impl Neighbours {
         self.turns.at_once(copy)
     }
 
-    /// Waits until a run may write in a root, or copy it: it is its turn, and nothing of another run is half written
-    /// there.
+    /// Waits until a run may copy a root: no other copy is made, nothing is written there, and nothing of another run
+    /// is half written there.
+    pub(super) async fn turn_to_copy(
+        &self,
+        attempt: &Attempt,
+        root: &Path,
+        (records, own): (&Path, &Path),
+    ) -> Result<[OwnedMutexGuard<()>; 2], Parting> {
+        let mut hold = Hold::default();
+        loop {
+            // One after the other: each looks how much room there is. What may take for ever is waited for without the
+            // turn, or the copies of all other roots would wait for it too.
+            self.recovery.others(attempt, root, own).await?;
+            let copying = self.copying.wait(records);
+            let copying = hold.during(attempt, "other dry runs copy their repositories", copying).await?;
+            let turn = hold.during(attempt, "other runs write their files there", self.turns.wait(root)).await?;
+            if self.recovery.in_the_way(root, own).await?.is_none() {
+                return Ok([copying, turn]);
+            }
+        }
+    }
+
+    /// Waits until a run may write in a root: it is its turn, and nothing of another run is half written there.
     pub(super) async fn turn(
         &self,
         attempt: &Attempt,
@@ -42,7 +63,7 @@ impl Neighbours {
         let mut hold = Hold::default();
         loop {
             let turn = hold.during(attempt, "other runs write their files there", self.turns.wait(root)).await?;
-            if !self.recovery.is_unsettled(root, own) {
+            if self.recovery.in_the_way(root, own).await?.is_none() {
                 return Ok(turn);
             }
             // The run whose files they are needs the turn to settle them.

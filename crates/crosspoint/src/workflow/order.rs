@@ -169,7 +169,7 @@ impl Checked {
     /// Checks that the path of the root still leads to where the run with this record began.
     pub(super) fn where_it_began(self, record: &Path) -> Result<Checked, Unusable> {
         match began::root(record) {
-            Some(began) if began != self.root => Err(Unusable::Elsewhere(self.root)),
+            Some((began, _)) if began != self.root => Err(Unusable::Elsewhere(self.root)),
             Some(_) | None => Ok(self),
         }
     }

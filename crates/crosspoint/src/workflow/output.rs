@@ -16,9 +16,9 @@ use serde_json::Value;
 
 use crate::backend::snapshot;
 
-/// Longest summary that a run keeps, in bytes: it is stored with every step, and read again when the run is taken up,
-/// as the notes are. The whole is in the job of the stage.
-const SUMMARY_BYTES_MAX: usize = 64 << 10;
+/// Longest summary, or word of a failure, that a run keeps, in bytes: it is stored with every step, and read again when
+/// the run is taken up, as the notes are. The whole is in the job of the stage.
+pub(super) const WORDS_BYTES_MAX: usize = 64 << 10;
 
 /// An output envelope.
 pub(super) struct Output {
@@ -90,7 +90,7 @@ fn read(document: &str) -> Option<Output> {
     let Document::WorkflowOutput(output) = read.document? else { return None };
     let notes: Vec<String> = output.notes.unwrap_or_default().iter().map(|note| note.decode().into_owned()).collect();
     let mut summary = output.summary.decode().into_owned();
-    summary.truncate(summary.floor_char_boundary(SUMMARY_BYTES_MAX));
+    summary.truncate(summary.floor_char_boundary(WORDS_BYTES_MAX));
     Some(Output { success: output.success, summary, notes: kept_notes(&notes), recommendation: output.recommendation })
 }
 

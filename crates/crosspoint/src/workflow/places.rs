@@ -14,7 +14,7 @@ use crate::local::beside::outermost;
 const RECORDS: &str = "workflows";
 
 /// The directory in a record that has the copy of a dry run.
-const COPY: &str = "copy";
+pub(super) const COPY: &str = "copy";
 
 /// Endings of the files that the database keeps beside its own.
 const BESIDE_STORE: [&str; 3] = ["-wal", "-shm", "-journal"];

@@ -132,7 +132,10 @@ impl Runner {
         if attempt.is_resumed() {
             recovery::own(attempt, &record).await?;
         }
-        recovery.others(attempt, &order.root, &record).await?;
+        // A dry run that has its copy already is not concerned; one that has not looks before it copies.
+        if !order.dry_run {
+            recovery.others(attempt, &order.root, &record).await?;
+        }
         let place = Arc::new(workplace::of_run(&self.places, attempt, &order).await?);
         let _under_way = self.runs.enter(id, place.clone());
         let run = Run::begin(order.definition.clone(), order.feature.clone());

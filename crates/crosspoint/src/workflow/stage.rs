@@ -17,12 +17,13 @@ use crosspoint_engine::job::Job;
 use crosspoint_engine::runtime::{Attempt, Unaccepted, Watch};
 use crosspoint_engine::store::Found;
 use crosspoint_exchange::admission::{self, Caller, Headers};
-use crosspoint_workflow::repository::{self, Applied, NotApplied, Repository};
+use crosspoint_workflow::repository::{self, Applied, Fault, NotApplied, Repository};
 use crosspoint_workflow::run::{Happened, StageRun};
 use tokio::sync::OwnedMutexGuard;
 
-use super::blocking::blocking_while;
+use super::blocking::{blocking, blocking_while};
 use super::held::Hold;
+use super::output::WORDS_BYTES_MAX;
 use super::places::Places;
 use super::recovery::LOCK_WAIT_MAX;
 use super::runner::{Parting, Runner};
@@ -39,6 +40,9 @@ pub(crate) const WAITS: &str = "waits: ";
 
 /// How long a look at a job that has not ended lasts. It is woken by the end, so this is only a precaution.
 const LOOK_TIME: Duration = Duration::from_secs(3_600);
+
+/// How many times an output is judged anew because a place changed between the look at it and the write.
+const CHANGED_MAX: u32 = 3;
 
 /// Most rules that a step names which its output breaks. The stage's own job has all of them.
 const BROKEN_RULES_MAX: usize = 8;
@@ -57,7 +61,8 @@ impl Broken {
     }
 
     pub(super) fn happened(self, step: u32) -> Happened {
-        let Broken { job, failure, clause, message } = self;
+        let Broken { job, failure, clause, mut message } = self;
+        message.truncate(message.floor_char_boundary(WORDS_BYTES_MAX));
         Happened::Broke { step, job, failure: failure.to_owned(), clause, message }
     }
 }
@@ -178,16 +183,23 @@ pub(super) async fn outcome(
     let broken = |broken: Broken| Broken { job: Some(id.clone()), ..broken }.happened(stage.step);
     // The text is shown as far as there is room for it. It is whole in the stage's own job.
     let (whole, _room) = with_text(attempt.engine(), job.clone()).await.unwrap_or((job.clone(), None));
-    let said = match output::of(&whole) {
+    // An output may be long.
+    let reading = job.clone();
+    let (said, changes) = blocking(move || {
+        let ending = reading.outcome();
+        let (given, document) =
+            (ending.and_then(|it| it.artifacts.as_ref()), ending.and_then(|it| it.document.as_ref()));
+        (output::of(&whole), artifacts::read(given, document))
+    })
+    .await?;
+    let said = match said {
         Ok(said) => said,
         Err(none) if none.failure == Failure::BrokenContract => {
             return Ok(broken(broke_rule(attempt, &job, none.message).await));
         }
         Err(none) => return Ok(broken(Broken::of(none.failure, none.message))),
     };
-    let ending = job.outcome();
-    let given = ending.and_then(|ending| ending.artifacts.as_ref());
-    let changes = match artifacts::read(given, ending.and_then(|ending| ending.document.as_ref())) {
+    let changes = match changes {
         Ok(changes) => changes,
         Err(no_file) => {
             let clause = Some(no_file.clause.id.to_owned());
@@ -251,7 +263,7 @@ impl Writing<'_> {
             return Ok(Ok(Applied::Written(Vec::new())));
         }
         let changes = Arc::new(changes);
-        let mut hold = Hold::default();
+        let (mut hold, mut changed) = (Hold::default(), 0);
         loop {
             self.place.reached(self.attempt).await?;
             let turn = self.places.neighbours().turn(self.attempt, &self.place.root, &self.record()).await?;
@@ -259,6 +271,8 @@ impl Writing<'_> {
                 Err(NotApplied::Fault(fault)) if recovery::may_pass(&fault) => {
                     hold.wait(self.attempt, &recovery::why(&fault)).await?;
                 }
+                // A link that was planted, say. The next look says which rule it breaks.
+                Err(NotApplied::Fault(Fault::Changed(_))) if changed < CHANGED_MAX => changed += 1,
                 applied => return Ok(applied),
             }
         }

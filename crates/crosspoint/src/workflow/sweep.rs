@@ -9,7 +9,7 @@ use crosspoint_workflow::repository;
 use uuid::Uuid;
 
 use super::places::Places;
-use super::recovery::{LOCK_WAIT_MAX, log_unsettled};
+use super::recovery::{LOCK_WAIT_MAX, Recovery, log_unsettled};
 use super::workplace::clear_idle_copy;
 
 /// How often records are looked through. They do no harm but take room.
@@ -65,11 +65,21 @@ async fn sweep_once(engine: &Engine, places: &Places) {
         };
         let places = places.clone();
         let clear = move || {
-            let settled = repository::recover_within(&record, LOCK_WAIT_MAX);
-            let Err(fault) = settled.and_then(|_| repository::remove(&gone)) else { return };
-            tracing::warn!(fault = fault.kind(), "the record of a run cannot be removed");
-            if fault.is_half_done() {
-                places.neighbours().recovery.note(&record, &fault);
+            let recovery = &places.neighbours().recovery;
+            let settled = match repository::recover_within(&record, LOCK_WAIT_MAX) {
+                // The job was kept for as long as it might have been settled.
+                Err(fault) if gone == record && Recovery::is_away(&record, &fault) => Ok(()),
+                settled => settled.map(drop),
+            };
+            match settled.and_then(|()| repository::remove(&gone)) {
+                Ok(()) if gone == record => recovery.forget(&record),
+                Ok(()) => {}
+                Err(fault) => {
+                    tracing::warn!(fault = fault.kind(), "the record of a run cannot be removed");
+                    if fault.is_half_done() {
+                        recovery.note(&record, &fault);
+                    }
+                }
             }
         };
         let _ = tokio::task::spawn_blocking(clear).await;

@@ -18,7 +18,7 @@ use super::began;
 use super::blocking::{blocking, blocking_while};
 use super::held::{HOLD_PAUSE, Hold};
 use super::order::Checked;
-use super::places::Places;
+use super::places::{COPY, Places};
 use super::recovery::{LOCK_WAIT_MAX, explained, may_pass};
 use super::runner::{Parting, invalid};
 
@@ -114,16 +114,12 @@ async fn copied(places: &Places, attempt: &Attempt, order: &Checked) -> Result<P
     let (copy, record) = (places.copy(id), places.record(id));
     let mut hold = Hold::default();
     loop {
-        // One after the other: each looks how much room there is. The turn comes after it, so that nobody waits for the
-        // copy of another root.
-        let others = places.neighbours().copying.wait(places.records());
-        let copying = hold.during(attempt, "other dry runs copy their repositories", others).await?;
-        let turn = places.neighbours().turn(attempt, &order.root, &record).await?;
+        let turns = places.neighbours().turn_to_copy(attempt, &order.root, (places.records(), &record)).await?;
         let (root, copy, record) = (order.root.clone(), copy.clone(), record.clone());
         let skip = places.kept_out_of_copies().to_vec();
         let made = blocking_while(attempt, move |is_wanted| {
             let made = copy_once(&root, &copy, (&record, &skip), is_wanted);
-            drop((turn, copying));
+            drop(turns);
             made
         });
         let mut made = pin!(made);
@@ -192,15 +188,19 @@ pub(super) async fn clear_idle_copy(places: &Places, run: Uuid) {
 }
 
 async fn clear(places: &Places, run: Uuid, turn: OwnedMutexGuard<()>) {
-    let (copy, record) = (places.copy(run), places.record(run));
+    let (copy, record, places) = (places.copy(run), places.record(run), places.clone());
     let clear = move || {
         let _turn = turn;
-        // What a cancelled run left half written would be looked for in the copy at each start.
         let _ = repository::recover_within(&record, LOCK_WAIT_MAX);
         // Half a copy must not be taken for a whole one.
         match std::fs::remove_file(record.join(COPIED)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {}
-            Ok(()) | Err(_) => drop(repository::remove(&copy)),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return,
+            Ok(()) | Err(_) => {}
+        }
+        // What could not be settled went with the copy.
+        let root = record.canonicalize().map_or_else(|_| copy.clone(), |record| record.join(COPY));
+        if repository::remove(&copy).and_then(|()| repository::abandon(&record, &root)).is_ok() {
+            places.neighbours().recovery.forget_at(&record, &root);
         }
     };
     let _ = tokio::task::spawn_blocking(clear).await;

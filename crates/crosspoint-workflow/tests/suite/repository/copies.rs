@@ -53,6 +53,22 @@ fn a_copy_waits_for_outputs_and_leaves_out_what_is_half_written() {
     assert!(!to.join(staging).exists() && !to.join(deeper).exists());
 }
 
+/// Whoever may write in the directory above could have any directory copied.
+#[test]
+fn a_link_that_is_planted_at_the_root_is_not_followed() {
+    let scratch = filled();
+    let repository = Repository::open(&scratch.root()).expect("it is there");
+    let other = scratch.path().join("other");
+    fs::create_dir(&other).expect("it can be made");
+    fs::write(other.join("secret"), "secret").expect("it can be written");
+    fs::rename(scratch.root(), scratch.path().join("moved")).expect("it can be moved");
+    symlink(&other, scratch.root()).expect("it can be linked");
+    let to = scratch.path().join("copy");
+    let copied = repository.copy_to(&to, &[], LIMITS);
+    assert!(matches!(copied, Err(CopyFault::Fault(Fault::Changed(_)))), "{copied:?}");
+    assert!(!to.join("secret").exists(), "what the link leads to is not copied");
+}
+
 #[test]
 fn a_copy_has_files_modes_and_links_and_leaves_out_the_rest() {
     let scratch = filled();

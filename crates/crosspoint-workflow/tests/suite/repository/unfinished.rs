@@ -1,9 +1,12 @@
 //! Steps that a crash left half in place, and that can be neither finished nor taken back just now.
 
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
-use crosspoint_workflow::repository::{Applied, Fault, NotApplied, Rules, failpoint, recover, recover_within};
+use crosspoint_workflow::repository::{
+    Applied, Fault, NotApplied, Recovered, Rules, abandon, failpoint, half_written, recover, recover_within,
+};
 
 use super::locks::held;
 use crate::crash::{prepared, state_after};
@@ -148,4 +151,20 @@ fn a_fault_of_a_step_before_leaves_the_half_done_one_unfinished() {
     }
     fs::remove_file(scratch.record().join("step-0.plan.json")).expect("it is there");
     scratch.apply(2, &[create("later", "")]);
+}
+
+/// A copy that was removed took what was half written in it along. Another directory did not.
+#[test]
+fn what_was_removed_on_purpose_is_forgotten() {
+    for scratch in [killed_at("placed.1"), killed_while_taking_back(), killed_at("synced")] {
+        let root = scratch.root().canonicalize().expect("it is there");
+        let half = half_written(&scratch.record());
+        fs::remove_dir_all(&root).expect("it can be removed");
+        abandon(&scratch.record(), &scratch.path().join("another")).expect("it can be read");
+        assert!(recover(&scratch.record()).is_err(), "it is about another root");
+        assert_eq!(half_written(&scratch.record()), half);
+        abandon(&scratch.record(), &root).expect("it can be forgotten");
+        assert_eq!(recover(&scratch.record()).expect("nothing is left"), Recovered::default());
+    }
+    abandon(Path::new("no/such/record"), Path::new("no/such/root")).expect("there is nothing to forget");
 }

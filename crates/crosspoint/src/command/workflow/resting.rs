@@ -218,15 +218,18 @@ struct Done {
     iterations: u32,
     #[serde(default)]
     files: Vec<serde::de::IgnoredAny>,
+    /// There if not all files are named.
+    files_left_out: Option<u32>,
 }
 
 fn say_completed(outcome: &Outcome, is_dry: bool) {
     let outputs = outcome.outputs.as_ref().map(|outputs| serde_json::from_str(outputs.get()));
-    let Some(Ok(Done { stages, iterations, files })) = outputs else { return };
+    let Some(Ok(Done { stages, iterations, files, files_left_out })) = outputs else { return };
     let counted = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let (stages, iterations) = (counted(stages as usize, "stage run"), counted(iterations as usize, "iteration"));
     let written = if is_dry { "would be written" } else { "written" };
-    render::note(&format!("completed: {stages}, {iterations}, {} {written}", counted(files.len(), "file")));
+    let more = if files_left_out.is_some() { "more than " } else { "" };
+    render::note(&format!("completed: {stages}, {iterations}, {more}{} {written}", counted(files.len(), "file")));
 }
 
 fn say_parked(client: &Client, job: &Job, shown: &Shown) {

@@ -93,6 +93,28 @@ fn ten_thousand_files_are_written_all_or_none() {
     assert_eq!(run["outcome"]["outputs"]["files"].as_array().map(Vec::len), Some(10_000));
 }
 
+/// The server is killed when half of the files are staged, and when half of them are in their places.
+#[test]
+fn ten_thousand_files_are_all_there_or_none_across_a_kill() {
+    for (moment, there) in [("staged.5000", 0..=0), ("placed.5000", 5_000..=5_001)] {
+        let place = Place::new();
+        let (mut server, definition) = one_stage(&place);
+        place.replies("writer", &[many(10_000, "last.md")]);
+        server.kill();
+        server.start_by(&["env", &format!("CROSSPOINT_KILL_AT={moment}")]);
+        server.restart();
+        let id = server.run_workflow(&definition, &place.repo());
+        assert_eq!(server.wait().signal(), Some(9), "it is killed at {moment}");
+        let written = || place.tree().into_iter().filter(|path| !path.starts_with(".crosspoint-")).count();
+        assert!(there.contains(&written()), "{moment}: {}", written());
+        server.start_by(&["env"]);
+        server.restart();
+        let run = server.ended(&id);
+        assert_eq!(run["outcome"]["status"], "completed", "{run}");
+        assert_eq!((place.tree().len(), place.seen("writer").len()), (10_000, 1), "{moment}");
+    }
+}
+
 #[test]
 fn a_file_that_is_updated_keeps_its_mode() {
     let place = Place::new();

@@ -1,11 +1,14 @@
 //! Files of a run that can be neither finished nor taken back: nothing else is done in that repository meanwhile.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::support::server::{Server, until};
-use crate::support::workflow_place::{Place, stage, workflow, wrote};
+use crate::support::workflow_place::{Place, stage, tree, workflow, wrote};
 
 /// A run that has written one file of two when another program takes away the directory of the other, and everything
 /// from which the first could be taken back.
@@ -50,6 +53,17 @@ impl Stuck {
     fn mend(&self) {
         fs::rename(self.place.file("sub"), self.place.repo().join("sub")).expect("it can be moved");
         fs::write(&self.before, &self.kept).expect("it can be written");
+    }
+
+    /// Puts another directory at the path of the root.
+    fn replace_root(&self) {
+        fs::rename(self.place.repo(), self.place.file("away")).expect("it can be moved");
+        fs::create_dir(self.place.repo()).expect("it can be made");
+    }
+
+    fn cancel(&self) {
+        let cancelled = self.server.post(&format!("/api/v1/jobs/{}/cancel", self.run), "");
+        assert_eq!(cancelled.status, 200, "{cancelled:?}");
     }
 
     /// Begins another run in this repository.
@@ -114,8 +128,7 @@ fn other_runs_are_held_also_where_the_journal_is_damaged() {
 fn what_a_cancelled_run_has_half_written_is_settled_as_soon_as_that_is_possible() {
     let stuck = Stuck::new();
     stuck.held(&stuck.run, "its files are half written");
-    let cancelled = stuck.server.post(&format!("/api/v1/jobs/{}/cancel", stuck.run), "");
-    assert_eq!(cancelled.status, 200, "{cancelled:?}");
+    stuck.cancel();
     let other = stuck.begin_another();
     stuck.held(&other, "half written there");
     stuck.mend();
@@ -175,8 +188,7 @@ fn no_run_begins_before_all_records_are_looked_through() {
 fn what_a_run_left_that_is_over_is_settled_without_another_run() {
     let mut stuck = Stuck::new();
     stuck.held(&stuck.run, "its files are half written");
-    let cancelled = stuck.server.post(&format!("/api/v1/jobs/{}/cancel", stuck.run), "");
-    assert_eq!(cancelled.status, 200, "{cancelled:?}");
+    stuck.cancel();
     stuck.server.kill();
     stuck.server.start_by(&["env"]);
     stuck.server.restart();
@@ -187,4 +199,61 @@ fn what_a_run_left_that_is_over_is_settled_without_another_run() {
         let is_whole = got == ["old a\n", "old b\n"] || got == ["new a\n", "new b\n"];
         (is_whole && staging(&stuck.place.repo()).is_empty()).then_some(())
     });
+}
+
+/// The directory was removed and cloned again, say: what is half written is not there, and nothing waits for it.
+#[test]
+fn a_root_that_is_gone_for_good_holds_only_the_run_that_began_in_it() {
+    let mut stuck = Stuck::new();
+    stuck.held(&stuck.run, "its files are half written");
+    stuck.replace_root();
+    let other = stuck.begin_another();
+    assert_eq!(stuck.server.ended(&other)["outcome"]["status"], "completed", "{}", stuck.server.log());
+    stuck.held(&stuck.run, "another directory than the one that the run began in");
+    stuck.held(&stuck.run, "cancel the run");
+    stuck.cancel();
+    // The record is of no use when the job is gone, and nothing can be settled any more.
+    let record = stuck.server.data().join("workflows").join(&stuck.run);
+    stuck.server.stop();
+    let agents = ["writer", "other"].map(|name| stuck.place.configured(name, ""));
+    let configuration = stuck.place.configuration(&agents);
+    // This is a second.
+    stuck.server.configure(&format!("[store]\nretention_days = 0.0000116\n{configuration}"));
+    stuck.server.start_by(&["env"]);
+    stuck.server.restart();
+    let path = format!("/api/v1/jobs/{}", stuck.run);
+    until("its job is gone", || (stuck.server.get(&path).status == 404).then_some(()));
+    assert!(record.exists(), "there is something to remove");
+    stuck.server.stop();
+    stuck.server.restart();
+    until("its record is removed", || (!record.exists()).then_some(()));
+    assert_eq!(tree(&stuck.place.repo()), ["c.md"], "nothing of it was put into the other directory");
+}
+
+/// Half an output in the copy of a dry run is no half of an output in the repository.
+#[test]
+fn a_copy_that_was_removed_holds_only_its_own_run() {
+    let place = Place::new();
+    place.put("a.md", "old a\n");
+    place.replies("writer", &[wrote(&[("a.md", "update", "new a\n")])]);
+    place.replies("other", &[wrote(&[("c.md", "create", "c\n")])]);
+    let mut server = place.server(&[place.configured("writer", ""), place.configured("other", "")]);
+    server.kill();
+    server.start_by(&["env", "CROSSPOINT_KILL_AT=placed.0"]);
+    server.restart();
+    let definition = workflow(&[stage("write", "writer", "")]);
+    let run = server.ordered(&json!({"definition": definition, "root": place.repo(), "dry_run": true}));
+    assert_eq!(server.wait().signal(), Some(9), "it is killed while files are written");
+    let record = server.data().join("workflows").join(&run);
+    fs::remove_dir_all(record.join("copy")).expect("a person makes room");
+    server.start_by(&["env"]);
+    server.restart();
+    let stuck = Stuck { before: PathBuf::new(), kept: Vec::new(), place, server, run };
+    stuck.held(&stuck.run, "if it is gone for good, cancel the run");
+    let other = stuck.begin_another();
+    assert_eq!(stuck.server.ended(&other)["outcome"]["status"], "completed", "{}", stuck.server.log());
+    let journal = record.join("step-1.commit.json");
+    assert!(journal.exists());
+    stuck.cancel();
+    until("what went with the copy is forgotten", || (!journal.exists()).then_some(()));
 }

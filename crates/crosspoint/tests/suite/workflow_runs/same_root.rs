@@ -147,12 +147,17 @@ fn a_link_that_is_planted_between_the_check_and_the_write_is_not_followed() {
     let ended = child.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&ended.stderr).into_owned();
     assert_eq!(ended.status.code(), Some(3), "{said}");
-    assert!(said.contains("sub was changed by another program meanwhile"), "{said}");
+    assert!(said.contains("(WF-4.9)") && said.contains("sub/new.md leads through a symbolic link"), "{said}");
     let elsewhere = tree(&place.file("elsewhere"));
     assert_eq!((elsewhere, place.tree()), (vec!["old.md".to_owned()], vec!["sub".to_owned()]), "nothing was written");
     fs::remove_file(place.repo().join("sub")).expect("it is there");
     fs::rename(place.file("elsewhere"), place.repo().join("sub")).expect("it can be moved");
     let id = said.split_whitespace().skip_while(|word| *word != "run").nth(1).expect("its id").to_owned();
+    let listed = place.crosspoint(&["jobs", "list", "--json"]).stdout;
+    let mut jobs = listed.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("it is JSON"));
+    let stage = jobs.find(|job| job["id"] != *id).expect("a stage");
+    let shown = place.crosspoint(&["jobs", "show", stage["id"].as_str().expect("an id"), "--json"]).stdout;
+    assert!(shown.contains("\"WF-4.9\""), "it is on record with the stage: {shown}");
     assert_eq!(place.crosspoint(&["jobs", "answer", &id, "--text", "mended"]).code, 0);
     assert_eq!(place.crosspoint(&["workflow", "resume", &id]).code, 0);
     assert_eq!((place.got("sub/new.md").as_deref(), place.got("top.md").as_deref()), (Some("new"), Some("top")));
