@@ -1,9 +1,8 @@
 //! What a run was asked for with: the document of its job.
 
 use anyhow::Result;
-use crosspoint_workflow::definition::Definition;
 
-use crate::client::{Client, Failed, Job, RunOf, segment};
+use crate::client::{Client, Failed, Job, segment};
 use crate::command::jobs::no_such_job;
 use crate::terminal::render;
 use crate::workflow::{Order, WORK};
@@ -12,16 +11,6 @@ use crate::workflow::{Order, WORK};
 pub(super) async fn order_of(client: &Client, job: &Job) -> Result<Order> {
     let document = client.get(&format!("/api/v1/jobs/{}/document", segment(&job.is.id))).await?;
     Ok(Order::read(document.as_bytes()).ok_or_else(|| no_run(client, job))?)
-}
-
-/// Returns what a run is about, for people, from what it was asked for with.
-pub(super) fn about(order: &Order) -> RunOf {
-    RunOf {
-        name: Definition::read(&order.definition).ok().map(|definition| definition.name().to_owned()),
-        feature: order.feature.clone(),
-        root: Some(order.root.display().to_string()),
-        dry_run: order.dry_run,
-    }
 }
 
 /// Returns the job of a run. `verb` is the command that asks for it.

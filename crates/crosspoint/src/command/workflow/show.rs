@@ -35,7 +35,7 @@ pub(super) fn show(arguments: &WorkflowShow) -> Result<Exit> {
 
 async fn run(client: &Client, arguments: &WorkflowShow) -> Result<Exit> {
     let job = kept::run_of(client, "show", &arguments.what).await;
-    let mut job = job.map_err(|error| no_such_run(&arguments.what, error))?;
+    let job = job.map_err(|error| no_such_run(&arguments.what, error))?;
     if arguments.json {
         return print_job(client, &job, true);
     }
@@ -44,9 +44,6 @@ async fn run(client: &Client, arguments: &WorkflowShow) -> Result<Exit> {
         return Err(Failed::other("--mermaid draws a workflow file, and this is a run", hint).into());
     }
     if !arguments.diff {
-        if job.is.workflow.is_none() {
-            job.is.workflow = kept::order_of(client, &job).await.ok().map(|order| kept::about(&order));
-        }
         let mut out = anstream::AutoStream::auto(io::stdout().lock());
         card::print(&mut out, client, &job.is)?;
         writeln!(out)?;
