@@ -28,11 +28,11 @@ pub trait Backend: Clone + Send + Sync + 'static {
     const JOBS_AT: Option<&'static str> = None;
 
     /// Whether jobs that have not ended go on when a server that stops is back. Where they do not, followers are told
-    /// how they end, and while the server stops, `submit` still finds the jobs of repeated requests and refuses new
-    /// work itself.
+    /// how they end.
     const GOES_ON: bool = false;
 
     /// Takes new work of a caller, or finds the job that has the same request key. When it returns, the job is durable.
+    /// While the server stops, jobs of repeated requests are still found, and only new work is refused.
     fn submit(
         &self,
         caller: &Caller,

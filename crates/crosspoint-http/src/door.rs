@@ -102,10 +102,6 @@ impl<B: Backend> Doors<B> {
     ) -> Result<Admitted<B::Job>, Refusal> {
         let Asking { wait, work, agent, agent_types, notify, warnings } = asking;
         let about = |refusal| admission::about(refusal, contract, &received.bytes, &agent_types);
-        // A backend whose jobs end with it finds the job of a repeat while it stops, and refuses new work itself.
-        if B::GOES_ON && self.site.stopping().is_cancelled() {
-            return Err(about(Refusal::stopping()));
-        }
         let headers = &received.headers;
         let key = headers::idempotency_key(headers).map_err(about)?;
         let agent_types = agent_types.clone();

@@ -25,6 +25,7 @@ use crosspoint_exchange::refusal::Refusal;
 use crosspoint_exchange::snapshot::{Ended, Snapshot, State};
 use crosspoint_exchange::trace::Trace;
 
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::schemas::Schemas;
@@ -38,6 +39,8 @@ pub(crate) struct Orchestrator {
     pub(crate) engine: Engine,
     /// The schemas of works.
     pub(crate) schemas: Arc<Schemas>,
+    /// What ends when the server stops.
+    pub(crate) stopping: CancellationToken,
 }
 
 /// A job of the engine that can be followed.
@@ -57,6 +60,7 @@ impl Backend for Orchestrator {
         if *new.work == *workflow::WORK {
             return Err(Unaccepted::Refused(workflow::begun_elsewhere()));
         }
+        self.expect_open(&new).await?;
         if let Some(report) = self.mismatch(&new).await? {
             return Err(Unaccepted::Mismatch(report));
         }
@@ -132,12 +136,20 @@ impl Backend for Orchestrator {
 }
 
 impl Orchestrator {
+    /// Refuses new work while the server stops. A repeat is none: its work may be under way, and a caller that is told
+    /// that nothing was done has it done elsewhere.
+    pub(crate) async fn expect_open(&self, new: &NewJob) -> Result<(), Unaccepted<Tracked>> {
+        if !self.stopping.is_cancelled() || self.engine.is_known(new.clone()).await.map_err(unaccepted)? {
+            return Ok(());
+        }
+        Err(Unaccepted::Refused(Refusal::stopping()))
+    }
+
     /// Returns how the input of a request fails to match the schema of its work (TASK-10). A request whose job exists
     /// is no new work: it gets its job, or learns that it differs, also where the schema has changed since (ALL-1).
     pub(crate) async fn mismatch(&self, new: &NewJob) -> Result<Option<Report>, Unaccepted<Tracked>> {
         let Some(report) = self.schemas.mistakes_in(new).await else { return Ok(None) };
-        let known = self.engine.is_known(new.clone()).await;
-        let known = known.map_err(|error| Unaccepted::Refused(fault(&error)))?;
+        let known = self.engine.is_known(new.clone()).await.map_err(unaccepted)?;
         Ok(Some(report).filter(|_| !known))
     }
 }
@@ -218,7 +230,8 @@ pub(crate) fn unaccepted(why: runtime::Unaccepted) -> Unaccepted<Tracked> {
             Unaccepted::Refused(refusal::full(share, most))
         }
         runtime::Unaccepted::Overloaded => Unaccepted::Refused(refusal::overloaded()),
-        runtime::Unaccepted::Closed => Unaccepted::Refused(Refusal::stopping()),
+        // It was not looked at, so it may be a repeat.
+        runtime::Unaccepted::Closed => Unaccepted::Refused(Refusal::ended()),
         runtime::Unaccepted::Lost => Unaccepted::Refused(refusal::lost()),
         runtime::Unaccepted::Fault(error) => Unaccepted::Refused(refusal::maybe_submitted(&error)),
         runtime::Unaccepted::NotTried(error) => Unaccepted::Refused(fault(&error)),

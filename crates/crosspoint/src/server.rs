@@ -197,7 +197,11 @@ impl App {
 
     /// Returns what the doors of contracts need.
     fn doors(&self) -> Doors<Orchestrator> {
-        let backend = Orchestrator { engine: self.engine().clone(), schemas: self.0.schemas.clone() };
+        let backend = Orchestrator {
+            engine: self.engine().clone(),
+            schemas: self.0.schemas.clone(),
+            stopping: self.stopping().clone(),
+        };
         Doors { backend, site: self.0.site.clone(), wait_max: self.0.wait_max, sync_wait: self.0.sync_wait }
     }
 

@@ -75,14 +75,18 @@ impl From<Fault> for Denied {
 
 impl Engine {
     /// Whether a job has the key of this request. Then the request is no new work, whatever it holds now (ALL-1).
-    pub async fn is_known(&self, new: NewJob) -> Result<bool, Fault> {
+    pub async fn is_known(&self, new: NewJob) -> Result<bool, Unaccepted> {
         let submission = Arc::new(self.submission(new, None));
         for hash in [submission.hashes.key, submission.hashes.alias].into_iter().flatten() {
             let mut others = Vec::new();
             loop {
-                let Ok(found) = self.inbox().put(Command::Find(hash, others.clone())) else { return Ok(false) };
-                let Ok(Answer::Committed { reply: Reply::Known(seq), .. }) = found.await else { break };
-                match self.compare(&submission, seq).await? {
+                let found = self.inbox().put(Command::Find(hash, others.clone())).map_err(|_| Unaccepted::Closed)?;
+                let Answer::Committed { reply: Reply::Known(seq), .. } = found.await.map_err(|_| Unaccepted::Lost)?
+                else {
+                    break;
+                };
+                let compared = self.compare(&submission, seq).await;
+                match compared.map_err(|fault| Unaccepted::NotTried(Arc::new(fault)))? {
                     Likeness::Same(..) | Likeness::OtherRequest(_) => return Ok(true),
                     Likeness::OtherKey(other) => others.push(other),
                 }

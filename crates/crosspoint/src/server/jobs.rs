@@ -35,14 +35,13 @@ pub(super) async fn submit_job(
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
-    if app.stopping().is_cancelled() {
-        return Err(Refusal::stopping().into());
-    }
     let new = submit::new_job(&received.bytes, &headers, who.caller())?;
     if *new.work == *crate::workflow::WORK {
         return Err(crate::workflow::begun_elsewhere().into());
     }
-    let mismatch = app.doors().backend.mismatch(&new).await.map_err(|why| why.refusal(&[]))?;
+    let backend = app.doors().backend;
+    backend.expect_open(&new).await.map_err(|why| why.refusal(&[]))?;
+    let mismatch = backend.mismatch(&new).await.map_err(|why| why.refusal(&[]))?;
     if let Some(report) = mismatch {
         return Err(backend::Unaccepted::<Tracked>::Mismatch(report).refusal(&[]).into());
     }

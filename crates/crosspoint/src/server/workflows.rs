@@ -36,11 +36,7 @@ pub(super) async fn start_workflow(
     headers: HeaderMap,
     received: Received,
 ) -> Result<Response, Refused> {
-    if app.stopping().is_cancelled() {
-        return Err(Refusal::stopping().into());
-    }
     let (order, request_id) = read(&received)?;
-    check(&app, order).await?;
     let key = match idempotency_key(&headers)? {
         Some(key) => Key::Other(key),
         None if request_id.is_some() => Key::RequestId,
@@ -62,6 +58,8 @@ pub(super) async fn start_workflow(
         echo: None,
         notify: None,
     };
+    app.doors().backend.expect_open(&new).await.map_err(|why| why.refusal(&[]))?;
+    check(&app, order).await?;
     let submitted = app.engine().acting(who.on_record()).submit(new).await.map_err(|why| app.refuse(why, WORK))?;
     let job = watch_of(submitted).job();
     Ok(located(StatusCode::ACCEPTED, &job, &Beside::default()))

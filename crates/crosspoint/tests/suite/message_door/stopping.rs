@@ -22,6 +22,10 @@ fn a_server_that_stops_takes_no_new_work_and_says_so() {
     assert_eq!(said["payload"]["error_code"], 5002, "{said}");
     assert_eq!(said["payload"]["error_context"]["agent_id"], "orchestrator", "{said}");
     assert_eq!(said["payload"]["error_context"]["repeat"], "safe", "{said}");
+    // A repeat is told that it was accepted: work of which nothing was done would be done elsewhere.
+    let repeated = server.try_request("POST", "/api/agent/message", &[], request.to_string().as_bytes());
+    let repeated = repeated.expect("it answers");
+    assert_eq!((repeated.status, &repeated.json()["type"]), (202, &json!("work_status")), "{repeated:?}");
     let register = server.try_request("POST", "/api/agent/register", &[], b"{}").expect("it answers");
     assert_eq!((register.status, &register.json()["payload"]["error_code"]), (503, &json!(5002)), "{register:?}");
     let poll = server.try_request("GET", "/api/agent/messages?agent=puller&wait=60", &[], b"").expect("it answers");

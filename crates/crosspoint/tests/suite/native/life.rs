@@ -76,7 +76,7 @@ fn streams_and_waits_end_with_it_and_work_is_refused_meanwhile() {
     let path = format!("/api/v1/jobs/{ask}?wait=300");
     waiting.write_all(head("GET", &path, &[], 0).as_bytes()).expect("it can be sent");
     let mut submitting = server.connect();
-    let body = r#"{"work":"ask"}"#;
+    let body = r#"{"work":"ask","request_id":"asked"}"#;
     let request = head("POST", "/api/v1/jobs?wait=300", &[], body.len()) + body;
     submitting.write_all(request.as_bytes()).expect("it can be sent");
     // All three are under way: the third has become a job.
@@ -95,6 +95,8 @@ fn streams_and_waits_end_with_it_and_work_is_refused_meanwhile() {
     let refused = server.post("/api/v1/jobs", r#"{"work":"echo"}"#);
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("1")));
     assert_eq!(refused.json()["error"]["repeat"], "safe");
+    let repeated = server.post("/api/v1/jobs", body);
+    assert_eq!((repeated.status, &repeated.json()["request_id"]), (202, &json!("asked")), "it is the same job");
     let status = server.wait();
     assert_eq!(status.code(), Some(0), "{}", server.log());
     server.restart();
