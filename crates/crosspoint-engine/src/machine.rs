@@ -67,6 +67,9 @@ pub enum Event {
         attempt: u32,
         /// The question.
         question: Question,
+        /// How many of its questions had been answered when it asked, as far as it knew. A question that was answered
+        /// before this is heard is not asked again.
+        answered: Option<u32>,
     },
     /// The agent no longer needs an answer to its question.
     Unasked {
@@ -230,7 +233,7 @@ pub fn step(job: &Job, event: Event, now: Time, policy: &Policy) -> Result<Step,
         Event::Heard { attempt } => Ok(step.heard(attempt, now)),
         Event::Progress { attempt, progress } => Ok(step.progress(attempt, progress, now)),
         Event::Output { attempt, offset, block } => Ok(step.output(attempt, offset, &block, now, policy)),
-        Event::Ask { attempt, question } => Ok(step.ask(attempt, question, now)),
+        Event::Ask { attempt, question, answered } => Ok(step.ask(attempt, question, answered, now)),
         Event::Unasked { attempt } => Ok(step.unasked(attempt, now)),
         Event::Remember { attempt, memory } => Ok(step.remember(attempt, memory, now)),
         Event::Step { attempt, step: done } => Ok(step.step(attempt, done, now)),

@@ -117,8 +117,11 @@ impl Run {
                 if conflicts.is_empty() {
                     self.find_feature(artifacts);
                 }
-                self.prior.extend(clash::sentences(conflicts));
-                Ok(self.follow(stage, verdict(*success, *recommendation, conflicts), summary))
+                let clashes = clash::sentences(conflicts);
+                // What a person has to know first is why nothing was written, whatever the agent says of its work.
+                let said = clashes.first().unwrap_or(summary).clone();
+                self.prior.extend(clashes);
+                Ok(self.follow(stage, verdict(*success, *recommendation, conflicts), &said))
             }
             Happened::Broke { failure, clause, message, .. } => {
                 let stage = self.running()?;
@@ -220,7 +223,8 @@ impl Run {
     }
 
     fn escalate(&mut self, at: usize, about: About, summary: &str) -> Decided {
-        let (text, notes) = (question::cut(summary), self.prior.clone());
+        let text = question::cut(summary);
+        let notes = self.prior.iter().filter(|note| **note != text).cloned().collect();
         self.ask(Question { stage: at, about, text, notes })
     }
 

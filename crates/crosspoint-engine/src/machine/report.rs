@@ -108,12 +108,16 @@ impl Step {
         self
     }
 
-    pub(super) fn ask(mut self, attempt: u32, question: Question, now: Time) -> Step {
+    pub(super) fn ask(mut self, attempt: u32, question: Question, answered: Option<u32>, now: Time) -> Step {
         if !self.is_present(attempt) {
             return self.late("a question came after the outcome");
         }
         self.set_heard(now);
         let Some(&running) = self.job.running() else { return self };
+        // An attempt that is taken up asks again. A person may have answered just before: the answer is on its way.
+        if answered.is_some_and(|answered| answered < running.asked) {
+            return self;
+        }
         if let State::Waiting { question: asked, .. } = &self.job.state
             && *asked == question
         {

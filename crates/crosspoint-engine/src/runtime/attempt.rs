@@ -1,12 +1,13 @@
 //! One attempt of one job. It has a task of its own, so that a caller who leaves does not end it.
 
+mod handle;
+
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,12 +17,12 @@ use crosspoint_contracts::failure::{Dispatched, Failure};
 use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_contracts::time::Time;
 use futures_util::FutureExt;
-use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+pub(super) use self::handle::Handle;
 use super::engine::Engine;
 use super::inbox::Answer;
-use super::published::{Watch, lock};
+use super::published::Watch;
 use super::pull::Handed;
 use crate::breaker::Health;
 use crate::core::Reply;
@@ -84,21 +85,6 @@ pub struct Reached {
     pub address: String,
     /// Why the last attempt to connect failed; `None` if it did not.
     pub trouble: Option<String>,
-}
-
-/// What the published state knows of an attempt.
-#[derive(Default)]
-pub(super) struct Handle {
-    pub(super) attempt: u32,
-    pub(super) stop: CancellationToken,
-    answers: Mutex<VecDeque<Body>>,
-    answered: Notify,
-    /// Whether its link wants to know when the orchestrator is about to end.
-    parts: AtomicBool,
-    /// Whether nothing is to be reported of the attempt.
-    abandoned: AtomicBool,
-    /// Whether the work was never given to the agent.
-    withdrawn: AtomicBool,
 }
 
 /// One attempt, as a link sees it.
@@ -247,13 +233,14 @@ impl Attempt {
     /// Asks a person, and waits for the answer as long as it takes.
     pub async fn ask(&self, question: Question) -> Result<Body, Gone> {
         // An attempt that is taken up may find the question answered before it asks it.
-        if let Some(answer) = lock(&self.handle.answers).pop_front() {
+        if let Some(answer) = self.handle.next_answer() {
             return Ok(answer);
         }
-        self.report(Event::Ask { attempt: self.number, question }).await?;
+        let answered = Some(self.handle.heard());
+        self.report(Event::Ask { attempt: self.number, question, answered }).await?;
         loop {
             let answered = self.handle.answered.notified();
-            if let Some(answer) = lock(&self.handle.answers).pop_front() {
+            if let Some(answer) = self.handle.next_answer() {
                 return Ok(answer);
             }
             tokio::select! {
@@ -266,7 +253,7 @@ impl Attempt {
     /// Reports that the agent no longer waits for an answer. An answer that was given meanwhile is dropped.
     pub async fn unasked(&self) -> Result<(), Gone> {
         let reported = self.report(Event::Unasked { attempt: self.number }).await;
-        lock(&self.handle.answers).clear();
+        while self.handle.next_answer().is_some() {}
         reported
     }
 
@@ -328,7 +315,8 @@ impl Attempt {
 /// Begins an attempt in a task of its own, and reports its result.
 pub(super) fn begin(engine: &Engine, link: Arc<dyn Link>, handed: Handed, resumed: bool) {
     let Handed { job, attempt: number, document, .. } = handed;
-    let handle = Arc::new(Handle { attempt: number, ..Handle::default() });
+    let answered = job.running().map_or(0, |running| running.asked);
+    let handle = Arc::new(Handle::new(number, answered));
     engine.published().attempts().insert(job.seq(), handle.clone());
     let output_bytes = job.output_bytes;
     let attempt = Attempt {
@@ -380,16 +368,4 @@ async fn overdue(stop: &CancellationToken) {
 
 fn panicked() -> Failed {
     Failed::of(Failure::Internal, Dispatched::Yes)
-}
-
-impl Handle {
-    /// Whether the attempt ends with the orchestrator, and is not over yet.
-    pub(super) fn is_parting(&self) -> bool {
-        self.parts.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn deliver(&self, answer: Body) {
-        lock(&self.answers).push_back(answer);
-        self.answered.notify_waiters();
-    }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crosspoint_contracts::time::Time;
 
 use super::agent_view::AgentView;
-use super::engine::Engine;
+use super::engine::{Engine, Readiness};
 use crate::breaker::Breaker;
 use crate::id::JobId;
 use crate::job::{Job, Origin, State};
@@ -26,6 +26,8 @@ const BEHIND: &str = "it goes on when the job that it is a stage of does";
 
 const ASIDE: &str = "set aside: what happens to it cannot be written to the store, see crosspoint store check; \
     crosspoint jobs retry tries again, crosspoint jobs cancel ends it";
+
+const UNWRITABLE: &str = "nothing can be written to the store at present; see crosspoint status, and the log";
 
 /// Why a job may wait although its agent is free.
 const SUSPECT: &str =
@@ -99,7 +101,12 @@ impl Engine {
                 if let Some(stage) = self.stage_of(job) {
                     return self.stuck_at(&stage.job(), ahead);
                 }
-                (format!("agent {agent} has been silent since {}", running.heard_at), running.heard_at)
+                // It may have said something that could not be stored.
+                let why = match self.readiness() {
+                    Readiness::Failing(_) => UNWRITABLE.to_owned(),
+                    Readiness::Ready => format!("agent {agent} has been silent since {}", running.heard_at),
+                };
+                (why, running.heard_at)
             }
         };
         Some(Stuck { reason, since, stage: None })

@@ -213,7 +213,7 @@ async fn a_worker_is_told_of_stops_and_answers() {
     engine.set_capacity("late", 4).await.expect("it is there");
     let watch = submit(&engine, new_job("work", "{}")).await;
     let (id, attempt) = (worker.next().await.job.id(), 1);
-    let asks = Event::Ask { attempt, question: Question::read(body("which?")) };
+    let asks = Event::Ask { attempt, question: Question::read(body("which?")), answered: None };
     assert_eq!(
         engine.report(&"late".into(), vec![(id, Grip::Holds, asks)]).await.as_deref(),
         Some(&[Heard::Taken][..])

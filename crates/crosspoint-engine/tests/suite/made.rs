@@ -98,7 +98,7 @@ pub(crate) fn dead(attempt: u32) -> Event {
 }
 
 pub(crate) fn ask(attempt: u32, question: &str) -> Event {
-    Event::Ask { attempt, question: Question::read(body(question)) }
+    Event::Ask { attempt, question: Question::read(body(question)), answered: None }
 }
 
 pub(crate) fn answer(text: &str) -> Event {

@@ -164,6 +164,22 @@ fn what_was_answered_is_not_asked_again() {
     assert_eq!(asked.job.phase(), Phase::Waiting, "and what follows is another question, in the same words");
 }
 
+/// An attempt that is taken up asks again, and a person answers at the same moment. The answer would be given to the next
+/// question if this one were asked once more.
+#[test]
+fn a_question_that_was_answered_just_before_is_not_asked_again() {
+    let question = |answered| {
+        let question = crosspoint_contracts::reply::Question::read(super::made::body("which?"));
+        Event::Ask { attempt: 1, question, answered: Some(answered) }
+    };
+    let asked = after(running(), [(at(1), question(0)), (at(2), answer("that"))], &POLICY);
+    let again = go(&asked, question(0), at(3), &POLICY);
+    assert_eq!((again.job.phase(), again.actions.is_empty()), (Phase::Running, true), "the answer is on its way");
+    assert!(matches!(step(&again.job, answer("this"), at(4), &POLICY), Err(Refused::NotWaiting(_))));
+    let next = go(&again.job, question(1), at(5), &POLICY);
+    assert_eq!(next.job.phase(), Phase::Waiting, "the same words later are another question");
+}
+
 #[test]
 fn progress_is_told_ten_times_a_second_and_the_last_is_never_lost() {
     let mut job = running();

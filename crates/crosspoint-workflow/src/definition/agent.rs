@@ -10,7 +10,7 @@ use super::RUNNER_AGENT;
 use super::mistake::{Mistakes, quoted};
 use super::table::{Table, Value, described};
 
-const KEYS: [&str; 6] = ["name", "exec", "contract", "env", "total_seconds", "repeatable"];
+const KEYS: [&str; 7] = ["name", "exec", "contract", "env", "total_seconds", "repeatable", "ask"];
 
 /// A year: the same as for the agents of a server.
 const TOTAL_SECONDS_MAX: u32 = 365 * 24 * 60 * 60;
@@ -33,6 +33,8 @@ pub struct Agent {
     pub total_seconds: Option<u32>,
     /// Whether work that may have begun may be begun again.
     pub repeatable: Option<bool>,
+    /// Whether the program may ask people by itself.
+    pub ask: bool,
 }
 
 /// The contracts that a program of a workflow may speak.
@@ -52,6 +54,7 @@ impl fmt::Debug for Agent {
             .field("contract", &self.contract)
             .field("total_seconds", &self.total_seconds)
             .field("repeatable", &self.repeatable)
+            .field("ask", &self.ask)
             .finish_non_exhaustive()
     }
 }
@@ -73,7 +76,12 @@ pub(super) fn read(keys: &DeTable<'_>, span: Range<usize>, mistakes: &mut Mistak
     let env = env(&table, mistakes);
     let total_seconds = table.whole("total_seconds", 1..=TOTAL_SECONDS_MAX, mistakes);
     let repeatable = table.truth("repeatable", mistakes);
-    let agent = Agent { name: name?, exec: exec?, contract: contract?, env, total_seconds, repeatable };
+    let ask = table.truth("ask", mistakes).unwrap_or_default();
+    if ask && contract == Some(Contract::Workflow) {
+        let what = format!("{} speaks envelopes, and cannot ask otherwise", table.shown);
+        mistakes.error(table.span_of("ask"), what, "have it recommend \"escalate\", or write contract = \"exec\"");
+    }
+    let agent = Agent { name: name?, exec: exec?, contract: contract?, env, total_seconds, repeatable, ask };
     Some((agent, table.span_of("name")))
 }
 
@@ -83,7 +91,9 @@ fn exec(table: &Table<'_>, mistakes: &mut Mistakes) -> Option<Vec<String>> {
         return None;
     };
     let Some(items) = value.get_ref().as_array() else {
-        table.wrong_type("exec", value, "a list", EXEC_HINT, mistakes);
+        let words = value.get_ref().as_str().map(|text| text.split_whitespace().map(quoted).collect::<Vec<_>>());
+        let hint = words.map_or(EXEC_HINT.to_owned(), |words| format!("write exec = [{}]", words.join(", ")));
+        table.wrong_type("exec", value, "a list", &hint, mistakes);
         return None;
     };
     let words: Option<Vec<String>> =

@@ -22,6 +22,9 @@ pub struct Mistake {
 /// that are all wrong would keep the reader busy for minutes; its first mistakes get a suggestion all the same.
 const COMPARISONS_MAX: usize = 20_000_000;
 
+/// Most mistakes that are named. A file may have a hundred thousand, and a reader stops much earlier.
+const NAMED_MAX: usize = 100;
+
 /// Most characters of a name from the file that a report shows.
 const SHOWN_CHARS_MAX: usize = 64;
 
@@ -29,25 +32,41 @@ const SHOWN_CHARS_MAX: usize = 64;
 #[derive(Default)]
 pub(super) struct Mistakes {
     found: Vec<Mistake>,
+    /// How many more there are, and whether an error is among them.
+    more: usize,
+    more_errors: bool,
     comparisons: usize,
 }
 
 impl Mistakes {
     pub(super) fn error(&mut self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) {
-        self.found.push(Mistake { level: Level::Error, span, what: what.into(), hint: hint.into() });
+        self.add(Mistake { level: Level::Error, span, what: what.into(), hint: hint.into() });
     }
 
     pub(super) fn warning(&mut self, span: Range<usize>, what: impl Into<String>, hint: impl Into<String>) {
-        self.found.push(Mistake { level: Level::Warning, span, what: what.into(), hint: hint.into() });
+        self.add(Mistake { level: Level::Warning, span, what: what.into(), hint: hint.into() });
+    }
+
+    fn add(&mut self, mistake: Mistake) {
+        if self.found.len() < NAMED_MAX {
+            return self.found.push(mistake);
+        }
+        self.more += 1;
+        self.more_errors |= mistake.level == Level::Error;
     }
 
     pub(super) fn any_error(&self) -> bool {
-        self.found.iter().any(|mistake| mistake.level == Level::Error)
+        self.more_errors || self.found.iter().any(|mistake| mistake.level == Level::Error)
     }
 
     /// Returns the mistakes in the order of the file.
     pub(super) fn sorted(mut self) -> Vec<Mistake> {
         self.found.sort_by_key(|mistake| mistake.span.start);
+        if let Some(last) = self.found.last().filter(|_| self.more > 0) {
+            let (what, hint) = (format!("{} more are not named", self.more), "mend these first".to_owned());
+            let level = if self.more_errors { Level::Error } else { Level::Warning };
+            self.found.push(Mistake { level, span: last.span.clone(), what, hint });
+        }
         self.found
     }
 

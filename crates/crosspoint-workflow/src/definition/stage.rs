@@ -121,8 +121,8 @@ pub(super) fn read(keys: &DeTable<'_>, span: Range<usize>, mistakes: &mut Mistak
         let what = format!("no stage can have the action {}", quoted(RUN_ACTION));
         mistakes.error(action.span.clone(), what, "a workflow cannot start a workflow: name what its agent is to do");
     }
-    let retry = stage.table("retry", &["goto", "limit"], "write retry = { goto = \"write\", limit = 3 }", mistakes);
-    let escalate = stage.table("escalate", &["then"], "write escalate = { then = \"write\" }", mistakes);
+    let retry = stage.table("retry", &["goto", "limit"], &retry_hint(&stage), mistakes);
+    let escalate = stage.table("escalate", &["then"], &escalate_hint(&stage), mistakes);
     let limit = retry.as_ref().and_then(|retry| retry.whole("limit", 0..=LIMIT_MAX, mistakes));
     Written {
         id,
@@ -134,6 +134,22 @@ pub(super) fn read(keys: &DeTable<'_>, span: Range<usize>, mistakes: &mut Mistak
         limit: limit.unwrap_or(LIMIT_DEFAULT),
         then: route(escalate.as_ref(), "then", mistakes),
         allow_git: stage.truth("allow_git", mistakes).unwrap_or(false),
+    }
+}
+
+/// Says how the value is written that was written without its table.
+fn retry_hint(stage: &Table<'_>) -> String {
+    match stage.get("retry").map(toml::Spanned::get_ref) {
+        Some(DeValue::Integer(limit)) => format!("write retry = {{ limit = {} }}", limit.as_str()),
+        Some(DeValue::String(goto)) => format!("write retry = {{ goto = {} }}", quoted(goto)),
+        Some(_) | None => "write retry = { goto = \"ID\", limit = 3 }, with the id of a stage".to_owned(),
+    }
+}
+
+fn escalate_hint(stage: &Table<'_>) -> String {
+    match stage.get("escalate").map(toml::Spanned::get_ref) {
+        Some(DeValue::String(then)) => format!("write escalate = {{ then = {} }}", quoted(then)),
+        Some(_) | None => "write escalate = { then = \"ID\" }, with the id of a stage".to_owned(),
     }
 }
 

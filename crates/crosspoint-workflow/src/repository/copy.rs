@@ -169,8 +169,13 @@ impl Copying<'_> {
         let stat = fs::fstat(&source).map_err(fault)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut target = File::from(fs::openat(to, name, flags, Mode::RUSR | Mode::WUSR).map_err(fault)?);
+        // A file with holes may be much longer than the disk. Nothing of it is copied in vain.
+        let room = self.limits.bytes_max.saturating_sub(self.copied.bytes);
+        if u64::try_from(stat.st_size).unwrap_or_default() > room {
+            return Err(CopyFault::TooManyBytes { root: self.root.to_owned(), limit: self.limits.bytes_max });
+        }
         // One byte beyond the limit tells that there is more. The file may grow while it is copied.
-        let room = self.limits.bytes_max.saturating_sub(self.copied.bytes).saturating_add(1);
+        let room = room.saturating_add(1);
         let bytes = io::copy(&mut source.take(room), &mut target).map_err(|source| Fault::from_io(path, source))?;
         self.copied.bytes += bytes;
         self.copied.files += 1;

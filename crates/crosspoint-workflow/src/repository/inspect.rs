@@ -6,7 +6,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 
 use crosspoint_contracts::clause::Clause;
-use crosspoint_contracts::workflow::clause::{WF_4_6, WF_4_9, WF_4_10};
+use crosspoint_contracts::workflow::clause::{WF_4_6, WF_4_8, WF_4_9, WF_4_10};
 use rustix::fs::{self, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::path::Arg;
@@ -69,7 +69,11 @@ pub(super) fn inspect(
     protected: &Protected,
 ) -> Result<Inspected, NotApplied> {
     let normals: Vec<String> = changes.iter().map(|change| spelling::normal(&change.path)).collect();
-    spelling::judge(changes, &normals, rules).none().map_err(NotApplied::Refused)?;
+    let mut complaints = spelling::judge(changes, &normals, rules);
+    if !rules.allow_git && spelling::is_under_git(root.path()) {
+        changes.iter().for_each(|change| complaints.add(&change.path, &WF_4_8, "is under .git, because the root is"));
+    }
+    complaints.none().map_err(NotApplied::Refused)?;
     let mut look = Look { root, protected, parents: Parents::new(root), ways: BTreeMap::new(), ways_bytes: 0 };
     let (mut files, mut complaints) = (Vec::with_capacity(changes.len()), Complaints::default());
     for (change, path) in changes.iter().zip(normals) {

@@ -95,7 +95,7 @@ fn place(
     let placed = match (there, change) {
         (None, FileChange::Created) => rename_anew(staging, &new, &parent, name),
         // The original was set aside, and a crash came.
-        (None, FileChange::Updated) if look(staging, &old_file(number)).map_err(fault)?.is_some() => {
+        (None, FileChange::Updated) if staging.file(&old_file(number)).map_err(fault)?.is_some() => {
             rename_anew(staging, &new, &parent, name)
         }
         (Some(stat), FileChange::Updated) if kind(&stat) == FileType::RegularFile => {
@@ -103,7 +103,10 @@ fn place(
         }
         (None | Some(_), FileChange::Created | FileChange::Updated | FileChange::Unchanged) => Err(Errno::LOOP),
     };
-    placed.map_err(fault)
+    placed.map_err(fault)?;
+    // Another program may have put something else under the name of the new file, up to the last moment.
+    let is_file = look(&parent, name).map_err(fault)?.is_some_and(|stat| kind(&stat) == FileType::RegularFile);
+    if is_file { Ok(()) } else { Err(fault(Errno::LOOP)) }
 }
 
 /// Puts a new file in the place of another, which is kept in the staging directory. A second name for the original

@@ -66,7 +66,7 @@ pub(super) fn restage<'r>(
     let mut parents = Parents::new(root);
     let (mut waiting, mut lost) = (BTreeSet::new(), Vec::new());
     for (number, path, change) in journal.written() {
-        let is_waiting = look(&staging, &new_file(number)).map_err(|errno| root.fault(&path, errno))?.is_some();
+        let is_waiting = staging.file(&new_file(number)).map_err(|errno| root.fault(&path, errno))?.is_some();
         if is_waiting || lose(record, journal, &staging, &mut parents, (number, &path, change), &mut lost)? {
             waiting.insert(number);
         }
@@ -92,7 +92,7 @@ fn lose(
         There::Nothing | There::Blocked if change != FileChange::Updated => None,
         There::Blocked => None,
         There::Nothing => {
-            let kept = look(staging, &old_file(number)).map_err(|errno| parents.fault(path, errno))?;
+            let kept = staging.file(&old_file(number)).map_err(|errno| parents.fault(path, errno))?;
             // The original was set aside and is gone with the staging directory. It is needed to take the step back.
             if let (None, Some(extent)) = (kept, entry.before) {
                 lost.push(Lost { name: old_file(number), side: Side::Before, extent, owner: None });

@@ -1,5 +1,7 @@
 //! Judges paths by their spelling alone, without looking at a file system.
 
+use std::path::Path;
+
 use crosspoint_contracts::clause::Clause;
 use crosspoint_contracts::workflow::clause::{WF_4_6, WF_4_7, WF_4_8, WF_4_10};
 use crosspoint_contracts::workflow::misplaced;
@@ -39,6 +41,12 @@ pub(super) fn normal(path: &str) -> String {
 /// Whether a path names something inside the root, whatever is there.
 pub(super) fn stays_inside(path: &str) -> bool {
     !path.contains('\0') && !path.split('/').any(|part| part == "..") && !normal(path).is_empty()
+}
+
+/// Whether a directory is the inside of a git repository, by a part of its path.
+pub(super) fn is_under_git(directory: &Path) -> bool {
+    let inside = directory.to_string_lossy();
+    misplaced(inside.trim_start_matches('/')).iter().any(|wrong| *wrong.clause == WF_4_8)
 }
 
 /// Splits a path into the directory, which is empty for the root, and the name in it.

@@ -6,15 +6,18 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{self, AtFlags, Gid, Mode, OFlags, Uid};
+use rustix::fs::{self, AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 
 use super::fault::Fault;
 use super::inspect::Owner;
-use super::root::{Root, sync, sync_all};
+use super::root::{Root, kind, look, sync, sync_all};
+
+/// Most times that a staging directory is emptied before it is left.
+const REMOVED_MAX: usize = 10;
 
 /// What the names of all staging directories begin with.
 const PREFIX: &str = ".crosspoint-";
@@ -87,7 +90,10 @@ impl<'r> Staging<'r> {
         // The umask of the process is applied by the system.
         let opened = fs::openat(&self.handle, name, flags, Mode::from_raw_mode(0o666));
         let mut file = File::from(opened.map_err(|errno| self.fault(name, errno))?);
-        let io_fault = |source| Fault::from_io(&self.root.path().join(&self.name).join(name), source);
+        let io_fault = |source: io::Error| match Errno::from_io_error(&source) {
+            Some(errno) => self.fault(name, errno),
+            None => Fault::from_io(&self.root.path().join(&self.name).join(name), source),
+        };
         file.write_all(content).map_err(io_fault)?;
         if let Some(owner) = owner {
             take_over(&file, owner).map_err(|errno| self.fault(name, errno))?;
@@ -103,6 +109,15 @@ impl<'r> Staging<'r> {
         synced.map_err(|errno| self.fault("", errno))
     }
 
+    /// Returns a file of the directory. What another program put under its name is no file of ours, and is removed.
+    pub(super) fn file(&self, name: &str) -> Result<Option<Stat>, Errno> {
+        let Some(stat) = look(self, name)? else { return Ok(None) };
+        if kind(&stat) == FileType::RegularFile {
+            return Ok(Some(stat));
+        }
+        fs::unlinkat(&self.handle, name, AtFlags::empty()).map(|()| None)
+    }
+
     /// Removes a file, where there is one.
     pub(super) fn unlink(&self, name: &str) -> Result<(), Fault> {
         match fs::unlinkat(&self.handle, name, AtFlags::empty()) {
@@ -113,21 +128,29 @@ impl<'r> Staging<'r> {
 
     /// Removes the directory. What another program put there as a directory stays, and so does the directory then.
     pub(super) fn remove(self) -> Result<(), Fault> {
-        for name in names(&self.handle).map_err(|errno| self.fault("", errno))? {
-            match fs::unlinkat(&self.handle, &name, AtFlags::empty()) {
-                Ok(()) | Err(Errno::NOENT | Errno::ISDIR | Errno::PERM) => {}
+        // More than once: another program may put something there meanwhile.
+        for _ in 0..REMOVED_MAX {
+            for name in names(&self.handle).map_err(|errno| self.fault("", errno))? {
+                match fs::unlinkat(&self.handle, &name, AtFlags::empty()) {
+                    Ok(()) | Err(Errno::NOENT | Errno::ISDIR | Errno::PERM) => {}
+                    Err(errno) => return Err(self.fault("", errno)),
+                }
+            }
+            match fs::unlinkat(self.root.handle(), &self.name, AtFlags::REMOVEDIR) {
+                Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => break,
+                Err(Errno::NOTEMPTY) => {}
                 Err(errno) => return Err(self.fault("", errno)),
             }
-        }
-        match fs::unlinkat(self.root.handle(), &self.name, AtFlags::REMOVEDIR) {
-            Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::NOTDIR) => {}
-            Err(errno) => return Err(self.fault("", errno)),
         }
         sync(self.root.handle()).map_err(|errno| self.fault("", errno))
     }
 
     pub(super) fn fault(&self, name: &str, errno: Errno) -> Fault {
-        self.root.fault(&format!("{}/{name}", self.name), errno)
+        match errno {
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP => self.root.fault(&format!("{}/{name}", self.name), errno),
+            // The name is another one in each try, and says nothing to people. There is no room at the root, say.
+            other => Fault::of(self.root.path(), other),
+        }
     }
 }
 

@@ -104,7 +104,7 @@ fn lost_originals(
     for (number, path, _) in journal.written() {
         let entry = &journal.entries[number];
         let (Some(extent), Some(after)) = (entry.before, entry.after) else { continue };
-        let staged = |name: String| look(staging, &name).map_err(|errno| root.fault(&path, errno));
+        let staged = |name: String| staging.file(&name).map_err(|errno| root.fault(&path, errno));
         if staged(new_file(number))?.is_some() || staged(old_file(number))?.is_some() {
             continue;
         }
@@ -139,7 +139,7 @@ fn take_back(
     change: FileChange,
 ) -> Result<(), Errno> {
     let (new, old) = (new_file(number), old_file(number));
-    let (is_waiting, is_kept) = (look(staging, &new)?.is_some(), look(staging, &old)?.is_some());
+    let (is_waiting, is_kept) = (staging.file(&new)?.is_some(), staging.file(&old)?.is_some());
     // Not yet put in place, or taken back already.
     if !is_kept && (is_waiting || change != FileChange::Created) {
         return Ok(());
@@ -156,7 +156,8 @@ fn take_back(
         // Nothing replaced the original yet. It is missing only where it could not have a second name.
         (true, true) if there.is_none() => rename_anew(staging, &old, parent, name),
         (true, true) => Ok(()),
-        (false, _) if there.is_some_and(|stat| kind(&stat) == FileType::RegularFile) => {
+        // Also what another program had put under the name of the new file.
+        (false, _) if there.is_some_and(|stat| kind(&stat) != FileType::Directory) => {
             fs::renameat(parent, name, staging, &new)
         }
         (false, _) => Ok(()),

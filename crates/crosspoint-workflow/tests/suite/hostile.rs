@@ -166,6 +166,35 @@ fn a_link_that_is_planted_between_check_and_write_never_leads_outside() {
     }
 }
 
+/// Links are put under the names of the staged files while they wait. A file of the output is a file, or nothing is.
+#[test]
+fn a_link_that_is_planted_among_the_staged_files_is_not_put_in_place() {
+    let places =
+        ["synced", "committed", "placed.0", "checked.1", "kept.1", "placed.1", "checked.2", "checked.4", "kept.4"];
+    for place in places {
+        let scratch = prepared();
+        let before = scratch.tree();
+        let outside = scratch.path().join("outside");
+        let plant = || {
+            let entries = fs::read_dir(scratch.root()).expect("it is there").flatten();
+            let staging =
+                entries.map(|entry| entry.path()).find(|path| path.to_string_lossy().contains("/.crosspoint-"));
+            for number in 0..6 {
+                let new = staging.as_ref().expect("files are staged").join(format!("new-{number}"));
+                if fs::remove_file(&new).is_ok() {
+                    symlink(&outside, &new).expect("it can be linked");
+                }
+            }
+        };
+        let status = play_around("output", scratch.path(), place, plant);
+        let whole = if status.success() { state_after() } else { before };
+        assert!(status.success() || status.code() == Some(CHANGED), "{place}: {status}");
+        assert_eq!(scratch.tree(), whole, "{place}: {status}");
+        scratch.apply(1, &output());
+        assert_eq!((scratch.tree(), outside.exists()), (state_after(), false), "{place}");
+    }
+}
+
 fn swap(one: &Path, other: &Path) {
     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("they can be swapped");
 }

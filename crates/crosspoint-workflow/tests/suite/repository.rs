@@ -143,6 +143,25 @@ fn ten_thousand_files_are_applied_with_few_handles() {
     assert_eq!(scratch.text("d/499/f9999"), "content 9999");
 }
 
+/// The inside of a git repository is under `.git` also where the root is.
+#[test]
+fn a_root_under_git_is_written_to_where_that_is_allowed() {
+    let scratch = Scratch::new();
+    for inside in [".git", ".git/hooks", "deep/.GIT"] {
+        let root = scratch.root().join(inside);
+        std::fs::create_dir_all(&root).expect("it can be made");
+        let repository = Repository::open(&root).expect("it is there");
+        let changes = [create("pre-commit", "x")];
+        match repository.apply(&scratch.record(), 1, &changes, &Rules::default()) {
+            Err(NotApplied::Refused(paths)) => assert_eq!(paths[0].clause.id, "WF-4.8", "{inside}"),
+            other => panic!("{inside}: {other:?}"),
+        }
+        let allowed = Rules { allow_git: true, ..Rules::default() };
+        let record = scratch.path().join(inside.replace('/', "-"));
+        repository.apply(&record, 1, &changes, &allowed).expect("it is allowed");
+    }
+}
+
 #[test]
 fn applies_to_the_same_root_do_not_interleave() {
     let scratch = Scratch::new();

@@ -230,8 +230,9 @@ fn whatever_state_a_job_is_in_there_is_a_document_of_it_without_a_finding() {
     let step = |job: &Job, event| {
         machine::step(job, event, Time(1_800_000_001_000_000), &Policy::DEFAULT).expect("it goes").job
     };
-    let asks =
-        |question: String| step(&job, Event::Ask { attempt: 1, question: Question::read(Body::trusted(question)) });
+    let asks = |question: String| {
+        step(&job, Event::Ask { attempt: 1, question: Question::read(Body::trusted(question)), answered: None })
+    };
     let waiting = asks(r#"{"prompt":"?"}"#.to_owned());
     let loosely = ["true", "false", "null", "7"].map(|schema| asks(format!(r#"{{"schema":{schema},"prompt":"?"}}"#)));
     let cancelled = step(&job, Event::Cancel);

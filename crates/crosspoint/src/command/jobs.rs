@@ -144,6 +144,10 @@ fn answer_job(arguments: &JobsAnswer) -> Result<Exit> {
     }
     let input = match (&arguments.input, &arguments.text) {
         (Some(input), _) => json_input::read_hinted(input, "plain text is given with --text")?,
+        // A variable of a script that is not set, most likely.
+        (None, Some(text)) if text.trim().is_empty() => {
+            return Err(Failed::other("the answer is empty", "if it is meant so, give it with --input '\"\"'").into());
+        }
         (None, Some(text)) => Some(serde_json::to_string(text)?),
         (None, None) => {
             return Err(Failed::other("there is no answer", "give one with --text TEXT, or with --input JSON").into());

@@ -22,7 +22,8 @@ impl Agent {
         }
         let env = program.env.clone();
         // Its envelope is the runner's own, so nothing is carried beside it.
-        let exec = Exec { speaks, carry: false, argv, env, ask: false, retry_exit_codes: Vec::new(), limits: LIMITS };
+        let exec =
+            Exec { speaks, carry: false, argv, env, ask: program.ask, retry_exit_codes: Vec::new(), limits: LIMITS };
         let settled = Agent::program(exec);
         let total = program.total_seconds.map_or(settled.total, |seconds| Duration::from_secs(seconds.into()));
         Agent { name: program.name.clone(), work, total, repeatable: program.repeatable, ..settled }

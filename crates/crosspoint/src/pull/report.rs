@@ -163,7 +163,7 @@ fn course(queue: &mut Queue, session: Uuid, at: usize, report: Report) -> Result
             ReportBody::Ask { number, question } => {
                 let answered = queued.job.running().map_or(0, |running| running.asked);
                 match number.checked_sub(answered) {
-                    Some(1) => Course::Tell(Grip::Holds, Event::Ask { attempt, question }),
+                    Some(1) => Course::Tell(Grip::Holds, Event::Ask { attempt, question, answered: Some(answered) }),
                     Some(2..) => return Err(Mistake::AsksTooMuch(at)),
                     // It was asked and answered: the answer comes with the next call for work.
                     Some(0) | None => Course::Say(Heard::Taken),

@@ -8,6 +8,7 @@ use crosspoint_contracts::workflow::clause::{WF_108, WF_109, WF_110, WF_111, WF_
 use crosspoint_workflow::repository::{Change, Operation};
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 /// An artifact that is no file, and the clause that says so.
 #[derive(Debug)]
@@ -39,24 +40,31 @@ pub(super) fn read(artifacts: Option<&Body>, document: Option<&AgentDocument>) -
         return of_envelope(document.document.get());
     }
     let Some(artifacts) = artifacts else { return Ok(Vec::new()) };
-    let no_list = NoFile { clause: &WF_110, what: "an artifact has no path" };
-    let list: Vec<Artifact> = serde_json::from_str(artifacts.get()).map_err(|_| no_list)?;
+    let no_list = || NoFile { clause: &WF_110, what: "an artifact has no path" };
+    let list: Vec<&RawValue> = serde_json::from_str(artifacts.get()).map_err(|_| no_list())?;
+    let list = list.into_iter().map(object).collect::<Option<Vec<Artifact>>>().ok_or_else(no_list)?;
     let with_content = list.into_iter().filter(|artifact| artifact.content.is_some());
     with_content
         .map(|artifact| change(artifact.name, artifact.operation.as_ref(), artifact.content, Operation::Write))
         .collect()
 }
 
+/// Reads an artifact. A list of its parts is none.
+fn object(artifact: &RawValue) -> Option<Artifact> {
+    artifact.get().starts_with('{').then(|| serde_json::from_str(artifact.get()).ok()).flatten()
+}
+
 #[derive(Deserialize)]
-struct Envelope {
-    #[serde(default)]
-    artifacts: Option<Vec<Artifact>>,
+struct Envelope<'e> {
+    #[serde(borrow, default)]
+    artifacts: Option<Vec<&'e RawValue>>,
 }
 
 fn of_envelope(envelope: &str) -> Result<Vec<Change>, NoFile> {
-    let no_list = NoFile { clause: &WF_108, what: "the artifacts are no list of objects" };
-    let Envelope { artifacts } = serde_json::from_str(envelope).map_err(|_| no_list)?;
-    let artifacts = artifacts.unwrap_or_default().into_iter();
+    let no_list = || NoFile { clause: &WF_108, what: "the artifacts are no list of objects" };
+    let Envelope { artifacts } = serde_json::from_str(envelope).map_err(|_| no_list())?;
+    let artifacts = artifacts.unwrap_or_default().into_iter().map(object).collect::<Option<Vec<Artifact>>>();
+    let artifacts = artifacts.ok_or_else(no_list)?.into_iter();
     // ALL-10: without an operation a file is a new one.
     artifacts
         .map(|artifact| change(artifact.path, artifact.operation.as_ref(), artifact.content, Operation::Create))

@@ -51,6 +51,11 @@ impl Last {
         }
     }
 
+    /// Whether anything has happened in the run.
+    pub(super) fn has_begun(&self) -> bool {
+        self.stages > 0
+    }
+
     fn note_file(&mut self, path: String) {
         if self.files.contains(&path) {
             return;

@@ -11,7 +11,7 @@ use crosspoint_engine::runtime::Attempt;
 use super::runner::Parting;
 
 /// Pause before another look at what a run is held by.
-pub(super) const HOLD_PAUSE: Duration = Duration::from_secs(5);
+const HOLD_PAUSE: Duration = Duration::from_secs(5);
 
 /// What the progress of a run begins with that is held.
 pub(crate) const HELD: &str = "held: ";
@@ -56,7 +56,17 @@ impl Hold {
         }
     }
 
-    pub(super) fn show(&mut self, attempt: &Attempt, why: &str) {
+    /// Does something that ends by itself. If it takes longer than a moment, the run shows what is done.
+    pub(super) async fn beside<T>(&mut self, attempt: &Attempt, what: &str, done: impl Future<Output = T>) -> T {
+        let mut done = pin!(done);
+        tokio::select! {
+            done = &mut done => return done,
+            () = tokio::time::sleep(HOLD_PAUSE) => self.show(attempt, what),
+        }
+        done.await
+    }
+
+    fn show(&mut self, attempt: &Attempt, why: &str) {
         // While a person is asked, the question is what is shown.
         let is_asking = attempt.watch().is_some_and(|watch| watch.job().is_asking());
         if !is_asking && self.shown != why {

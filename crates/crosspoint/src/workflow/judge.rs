@@ -19,6 +19,7 @@ use crosspoint_engine::job::{Job, Origin};
 use crosspoint_engine::runtime::{Judge, Judgement};
 use crosspoint_workflow::repository::{self, Change, Fault, NotApplied};
 
+use super::printed;
 use super::runs::Runs;
 use super::workplace::Workplace;
 use super::{artifacts, output};
@@ -48,6 +49,14 @@ impl Judge for Judges {
             if let Ok(success) = result {
                 violations.extend(self.schemas.violated(&job.request.work, success).await);
             }
+            let printed = printed::envelope(job, result).await;
+            let result = match &printed {
+                Some((read, found)) => {
+                    violations.extend(found.iter().cloned());
+                    read
+                }
+                None => result,
+            };
             let instead = match self.unusable(job, result).await {
                 Some(unusable) => {
                     let failed = Failed::said(unusable.failure, Dispatched::Yes, &unusable.message);
@@ -56,6 +65,7 @@ impl Judge for Judges {
                 }
                 None => followed(job, result).map(Ok),
             };
+            let instead = instead.or(printed.map(|(read, _)| read));
             Judgement { violations, instead }
         })
     }
@@ -144,7 +154,7 @@ impl Output {
     fn changes(&self) -> Result<Vec<Change>, Unusable> {
         let document = self.document.as_ref();
         if let Some(clause) = document.filter(|_| self.is_followed).and_then(output::unroutable) {
-            let message = format!("{} The agent's output does not say so ({}).", clause.text, clause.id);
+            let message = format!("The output does not say where the run goes ({}).", clause.id);
             return Err(Unusable { failure: Failure::BrokenContract, message, violation: None });
         }
         let changes = artifacts::read(self.artifacts.as_ref(), document)

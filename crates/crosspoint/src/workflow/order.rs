@@ -110,7 +110,8 @@ impl Order {
         let feature = self.feature.as_deref().map(Feature::new).transpose();
         let feature = feature.map_err(|misnamed| Unusable::Feature(misnamed.to_string()))?;
         let root = places.allow(&self.root).map_err(Unusable::Root)?;
-        let file = self.file.clone();
+        // Of a caller it means nothing.
+        let file = self.file.clone().filter(|_| places.starts_programs_of_definitions());
         Ok(Checked { definition: Arc::new(definition), feature, root, dry_run: self.dry_run, file })
     }
 }

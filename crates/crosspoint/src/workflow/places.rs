@@ -89,18 +89,17 @@ impl Places {
         }
         let allowed = self.allowed();
         let Some(found) = root.canonicalize().ok().filter(|found| found.is_dir()) else {
+            let Some(allowed) = allowed else { return Err(NotAllowed::Missing(root.to_owned())) };
             // Of other places a caller does not learn what is there.
-            let may_know = allowed.as_ref().is_none_or(|allowed| allowed.iter().any(|place| root.starts_with(place)));
-            let missing = || NotAllowed::Missing(root.to_owned());
-            return Err(if may_know { missing() } else { NotAllowed::Outside(allowed.unwrap_or_default()) });
+            let may_know = is_below(&allowed, &as_far_as_it_is(root));
+            return Err(if may_know { NotAllowed::Missing(root.to_owned()) } else { NotAllowed::Outside(allowed) });
         };
         let data = self.records.parent().and_then(|data| outermost(data).canonicalize().ok());
         if data.is_some_and(|data| found.starts_with(data)) {
             return Err(NotAllowed::Ours);
         }
         let Some(allowed) = allowed else { return Ok(found) };
-        let is_below = |root: &PathBuf| root.canonicalize().is_ok_and(|root| found.starts_with(root));
-        if allowed.iter().any(is_below) { Ok(found) } else { Err(NotAllowed::Outside(allowed)) }
+        if is_below(&allowed, &found) { Ok(found) } else { Err(NotAllowed::Outside(allowed)) }
     }
 
     /// Returns the directories below which runs may work; `None` if they may work anywhere.
@@ -152,6 +151,16 @@ impl Places {
     pub(super) fn records(&self) -> &Path {
         &self.records
     }
+}
+
+/// Whether a path without links is one of these directories, or is below one.
+fn is_below(allowed: &[PathBuf], found: &Path) -> bool {
+    allowed.iter().any(|root| root.canonicalize().is_ok_and(|root| found.starts_with(root)))
+}
+
+/// Returns the deepest directory on the way to a path that is there, without links.
+fn as_far_as_it_is(path: &Path) -> PathBuf {
+    path.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or_default()
 }
 
 /// Returns the programs of the configuration, as far as they are named by a path, and the files of its tokens. The

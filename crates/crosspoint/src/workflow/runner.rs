@@ -136,10 +136,13 @@ impl Runner {
         if !order.dry_run {
             recovery.others(attempt, &order.root, &record).await?;
         }
-        let place = Arc::new(workplace::of_run(&self.places, attempt, &order).await?);
-        let _under_way = self.runs.enter(id, place.clone());
         let run = Run::begin(order.definition.clone(), order.feature.clone());
         let (run, last) = replayed(attempt, run).await?;
+        if last.has_begun() {
+            workplace::expect_record(attempt, &record).await?;
+        }
+        let place = Arc::new(workplace::of_run(&self.places, attempt, &order).await?);
+        let _under_way = self.runs.enter(id, place.clone());
         self.go_on(attempt, &place, run, last).await
     }
 

@@ -71,7 +71,8 @@ impl Broken {
 /// asked for before a crash is found again.
 pub(super) fn request(attempt: &Attempt, stage: &StageRun<'_>) -> Result<NewJob, Broken> {
     let run = &attempt.job().request;
-    let key = format!("{}#{}", run.id, stage.step);
+    // No caller can send this character in a header, and so take the key of a stage that is still to come.
+    let key = format!("\u{1}{}#{}", run.id, stage.step);
     let headers = Headers {
         caller: Caller::named(run.caller.clone()),
         key: Some(key.clone().into()),
@@ -239,7 +240,10 @@ async fn broke_rule(attempt: &Attempt, job: &Job, message: String) -> Broken {
     let more = format!("crosspoint jobs show {} --json has what it gave", job.id());
     match faults(attempt, job).await.next() {
         Some(Found { clause, what, .. }) => {
-            let message = format!("{}: {what}; {more}", message.trim_end_matches('.'));
+            let message = message.trim_end_matches('.');
+            // What was said already need not be said again in other words.
+            let is_said = message.contains(&format!("({clause})"));
+            let message = if is_said { format!("{message}; {more}") } else { format!("{message}: {what}; {more}") };
             Broken { clause: Some(clause), ..Broken::of(Failure::BrokenContract, message) }
         }
         None => Broken::of(Failure::BrokenContract, format!("{}; {more}", message.trim_end_matches('.'))),
@@ -267,7 +271,8 @@ impl Writing<'_> {
         loop {
             self.place.reached(self.attempt).await?;
             let turn = self.places.neighbours().turn(self.attempt, &self.place.root, &self.record()).await?;
-            match self.once(changes.clone(), turn).await? {
+            let once = self.once(changes.clone(), turn);
+            match hold.beside(self.attempt, "its files are written", once).await? {
                 Err(NotApplied::Fault(fault)) if recovery::may_pass(&fault) => {
                     hold.wait(self.attempt, &recovery::why(&fault)).await?;
                 }

@@ -7,7 +7,6 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::pin::pin;
 
 use crosspoint_engine::runtime::Attempt;
 use crosspoint_workflow::repository::{self, CopyFault, CopyLimits, Fault, Repository, Rules};
@@ -16,7 +15,7 @@ use uuid::Uuid;
 
 use super::began;
 use super::blocking::{blocking, blocking_while};
-use super::held::{HOLD_PAUSE, Hold};
+use super::held::Hold;
 use super::order::Checked;
 use super::places::{COPY, Places};
 use super::recovery::{LOCK_WAIT_MAX, explained, may_pass};
@@ -59,6 +58,22 @@ impl Workplace {
         Rules { allow_git, protected: self.protected.clone() }
     }
 }
+
+/// Checks that the record of a run that is taken up is there. Without it the run would begin anew in another copy, or
+/// its diff would show half of what it did. Meanwhile the run is held.
+pub(super) async fn expect_record(attempt: &Attempt, record: &Path) -> Result<(), Parting> {
+    let mut hold = Hold::default();
+    loop {
+        let kept = record.to_owned();
+        if blocking(move || began::root(&kept).is_some() || kept.join(COPIED).exists()).await? {
+            return Ok(());
+        }
+        hold.wait(attempt, NO_RECORD).await?;
+    }
+}
+
+const NO_RECORD: &str = "its record is gone from the data directory (workflows/ID); put it back, or cancel the run and \
+                         begin another";
 
 /// Returns where the run works. A dry run works in a copy, which is made once.
 pub(super) async fn of_run(places: &Places, attempt: &Attempt, order: &Checked) -> Result<Workplace, Parting> {
@@ -122,14 +137,7 @@ async fn copied(places: &Places, attempt: &Attempt, order: &Checked) -> Result<P
             drop(turns);
             made
         });
-        let mut made = pin!(made);
-        let made = tokio::select! {
-            made = &mut made => made?,
-            () = tokio::time::sleep(HOLD_PAUSE) => {
-                hold.show(attempt, "the repository is copied for the dry run");
-                made.await?
-            }
-        };
+        let made = hold.beside(attempt, "the repository is copied for the dry run", made).await?;
         match made {
             Ok(()) => break,
             Err(CopyFault::Fault(Fault::Unwanted)) => return Err(Parting::Over),

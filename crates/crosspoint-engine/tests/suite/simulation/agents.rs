@@ -87,7 +87,7 @@ impl World {
                     self.agents.asked.insert((job.seq(), attempt), asked);
                     if let State::Waiting { question, .. } = &job.state {
                         let question = question.clone();
-                        self.report(&job, 1_000, Event::Ask { attempt, question });
+                        self.report(&job, 1_000, Event::Ask { attempt, question, answered: Some(asked) });
                     } else {
                         self.work(&job, attempt);
                     }
@@ -157,7 +157,8 @@ impl World {
             _ if asked < 2 && self.dice.percent(25) => {
                 let same = self.dice.percent(30);
                 let question = Body::of(&if same { "again?".to_owned() } else { format!("{asked}?") });
-                self.report(job, at, Event::Ask { attempt, question: Question::read(question) });
+                let question = Question::read(question);
+                self.report(job, at, Event::Ask { attempt, question, answered: Some(asked) });
                 if self.dice.percent(20) {
                     // The agent finds out by itself what it asked.
                     at += self.dice.between(0, pace) as i64;

@@ -59,9 +59,10 @@ impl Model {
             }
             Event::Output { attempt, .. } if listen(*attempt) => (Cause::Output(*attempt), Must::Anything),
             Event::Output { attempt, .. } => (Cause::Output(*attempt), Must::Anything),
-            Event::Ask { attempt, question } => {
+            Event::Ask { attempt, question, answered } => {
                 let present = listen(*attempt);
-                let must = if present { self.hears_question(seq, question.json().get()) } else { Must::Anything };
+                let must =
+                    if present { self.hears_question(seq, question.json().get(), *answered) } else { Must::Anything };
                 (Cause::Asked, must)
             }
             Event::Unasked { attempt } => {
@@ -154,9 +155,13 @@ impl Model {
     }
 
     /// A question that was answered before is not asked again.
-    fn hears_question(&mut self, seq: Seq, question: &str) -> Must {
+    fn hears_question(&mut self, seq: Seq, question: &str, answered: Option<u32>) -> Must {
         let now = self.now;
         let Some(job) = self.jobs.get_mut(&seq) else { return Must::Anything };
+        if answered.is_some_and(|answered| (answered as usize) < job.asked) {
+            // The answer is on its way.
+            return Must::Anything;
+        }
         if matches!(&job.life, Life::Asking { question: asked, .. } if **asked == *question) {
             return Must::Asking;
         }

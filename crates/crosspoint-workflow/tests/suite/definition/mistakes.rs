@@ -1,5 +1,8 @@
 //! Files with mistakes: all are named at once, each at its place.
 
+use crosspoint_contracts::clause::Level;
+use crosspoint_workflow::definition::Definition;
+
 use super::{SPECIFY, mistakes, with_stage};
 
 #[test]
@@ -158,5 +161,37 @@ fn a_file_of_long_wrong_names_is_read_in_time() {
         format!("[[stage]]\nid = \"{}\"\nagent = \"x\"\naction = \"do\"\nproceed = \"{}\"\n", id(at), id(at + 5_000))
     };
     let text: String = std::iter::once("name = \"w\"\n".to_owned()).chain((0..1_000).map(stage)).collect();
-    assert_eq!(mistakes(&text).matches("there is no stage").count(), 1_000);
+    let found = mistakes(&text);
+    assert_eq!(found.matches("there is no stage").count(), 100);
+    assert!(found.contains("900 more are not named"), "{found}");
+}
+
+/// A caller may send a megabyte of them.
+#[test]
+fn a_hundred_mistakes_are_named_and_the_others_counted() {
+    let keys: String = (0..90_000).map(|number| format!("k{number} = 1\n")).collect();
+    let Err(found) = Definition::read(&keys) else { panic!("it is no workflow") };
+    assert_eq!(found.len(), 101);
+    assert!(found[100].what.ends_with("more are not named") && found[100].level == Level::Error);
+    // Warnings keep no file from running, however many there are.
+    let agent = |number| format!("[[agent]]\nname = \"a{number}\"\nexec = [\"true\"]\n");
+    let agents: String = (0..300).map(agent).collect();
+    let text = format!("name = \"w\"\n[[stage]]\nid = \"s\"\nagent = \"a0\"\naction = \"go\"\n{agents}");
+    let definition = Definition::read(&text).expect("it can run");
+    assert!(definition.warnings().len() == 101 && definition.warnings()[100].level == Level::Warning);
+}
+
+#[test]
+fn hints_say_what_was_meant() {
+    let of =
+        |line: &str| mistakes(&format!("name = \"w\"\n[[stage]]\nid = \"s\"\nagent = \"a\"\naction = \"b\"\n{line}\n"));
+    for (line, hint) in [
+        ("retry = 3", "write retry = { limit = 3 }"),
+        ("retry = \"draft\"", "write retry = { goto = \"draft\" }"),
+        ("escalate = \"draft\"", "write escalate = { then = \"draft\" }"),
+        ("[[agent]]\nname = \"a\"\nexec = \"./clerk.py --fast\"", "write exec = [\"./clerk.py\", \"--fast\"]"),
+        ("[[agent]]\nname = \"a\"\nexec = [\"./c\"]\nask = true", "have it recommend \"escalate\""),
+    ] {
+        assert!(of(line).contains(hint), "{line}: {}", of(line));
+    }
 }

@@ -53,6 +53,18 @@ fn a_copy_waits_for_outputs_and_leaves_out_what_is_half_written() {
     assert!(!to.join(staging).exists() && !to.join(deeper).exists());
 }
 
+/// A file with holes may be longer than any disk, and copying its holes would fill this one.
+#[test]
+fn nothing_is_copied_of_a_file_that_is_longer_than_the_limit() {
+    let scratch = Scratch::new();
+    fs::File::create(scratch.root().join("holes")).and_then(|file| file.set_len(1 << 40)).expect("it can be made");
+    let to = scratch.path().join("copy");
+    let copied = copy(&scratch.root(), &to, &[], LIMITS);
+    assert!(matches!(copied, Err(CopyFault::TooManyBytes { limit: 1_000, .. })), "{copied:?}");
+    let copied = fs::metadata(to.join("holes")).map_or(0, |file| file.len());
+    assert_eq!(copied, 0);
+}
+
 /// Whoever may write in the directory above could have any directory copied.
 #[test]
 fn a_link_that_is_planted_at_the_root_is_not_followed() {

@@ -45,8 +45,9 @@ fn conflicts_use_up_the_limit() {
     said(&mut run, proceed().clashed(&[("a.md", ClashReason::Exists)]));
     said(&mut run, proceed().clashed(&[("a.md", ClashReason::Exists)]));
     let asking = asked(&run);
-    assert_eq!((asking.why, asking.notes.len()), (Why::LimitReached, 1));
-    assert!(asking.notes[0].contains("a.md"), "the person sees what clashed");
+    assert_eq!((asking.why, asking.notes.len()), (Why::LimitReached, 0));
+    let clashed = "Nothing was written: a.md exists already, so use the operation update.";
+    assert_eq!(asking.question, clashed, "whatever the agent says of its work");
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn what_the_engine_says_itself_needs_nothing_beside_the_members_of_the_contract(
 fn what_has_no_place_in_the_contract_is_carried_without_a_list_of_what_was_filled_in() {
     let (job, _) = came(Kind::WorkRequest, &requested_work());
     let question = Question::read(Body::trusted("{\"prompt\":\"Which?\"}"));
-    let waiting = beside(&stepped(&job, Event::Ask { attempt: 1, question }), Kind::WorkStatus);
+    let waiting = beside(&stepped(&job, Event::Ask { attempt: 1, question, answered: None }), Kind::WorkStatus);
     assert_eq!(waiting["x_crosspoint"], json!({"from": "message.work_result", "question": {"prompt": "Which?"}}));
     let failed = Failed::said(Failure::AgentFailed, Dispatched::Yes, "No.");
     let failed = beside(&stepped(&job, Event::Finish { attempt: 1, result: Err(failed) }), Kind::WorkResult);

@@ -15,6 +15,8 @@ pub(super) enum Choice {
     Cancel,
     /// Another time.
     Later,
+    /// Nothing: another person was quicker.
+    Elsewhere,
 }
 
 /// The word by which a run is cancelled. An answer that begins with a colon can be given by `crosspoint jobs answer`.

@@ -14,11 +14,16 @@ use super::shown::Shown;
 use crate::Exit;
 use crate::client::{Client, Event, Follow, Heard, Job, Outcome, plain};
 use crate::command::jobs::{event_line, post_action};
-use crate::terminal::render;
+use crate::terminal::{fold, render};
 use crate::workflow::WAITS;
 
-/// How long nothing comes of a run before it is looked why.
+/// How long nothing comes of a run before it is looked why, and how long after a question that the job did not show
+/// yet: an event can be read as soon as it is on disk, and the job shows it a moment later.
 const LOOK_AFTER: Duration = Duration::from_secs(3);
+const LOOK_SOON: Duration = Duration::from_millis(100);
+
+/// Spaces before the rest of a line of a question that is broken.
+const INDENT: usize = 4;
 
 /// Why a run rests whose question is shown anyway.
 const WAITING: &str = "waiting for a person's answer";
@@ -71,10 +76,12 @@ pub(super) async fn until(
         let choice = tokio::select! {
             choice = typed.choice() => choice,
             // Another person answered, by the API or another command.
-            rests = next_rest(client, id, &mut follow, &mut shown) => {
-                job = rests?;
-                say_moved(&job);
-                continue;
+            event = moved_on(&mut follow) => {
+                if let Some(event) = event? {
+                    say_moved(event.name == CANCELLED);
+                    shown.event(&event);
+                }
+                Choice::Elsewhere
             }
             _ = interrupts.recv() => {
                 // Below the line on which the person may have begun to type.
@@ -91,16 +98,17 @@ pub(super) async fn until(
                         return Err(why);
                     }
                     // Another person was a moment quicker.
-                    say_moved(&now);
+                    say_moved(now.outcome().is_some_and(|outcome| outcome.status == CANCELLED));
                 }
             }
             Choice::Cancel => {
                 post_action(client, id, "cancel", String::new()).await?;
             }
             Choice::Later => {
-                say_parked(client, &job, &shown);
+                say_how_to_go_on(client, &job);
                 return Ok((Exit::Waiting, job));
             }
+            Choice::Elsewhere => {}
         }
         shown.resume();
         job = tokio::select! {
@@ -112,11 +120,13 @@ pub(super) async fn until(
 
 /// Returns the job when the run has ended or waits for a person.
 async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut Shown) -> Result<Job> {
+    let mut look_after = LOOK_AFTER;
     loop {
-        let heard = match next(client, id, follow, shown).await? {
+        let heard = match next(client, id, follow, shown, look_after).await? {
             Next::Heard(heard) => heard,
             Next::Rests(job) => return Ok(*job),
         };
+        look_after = LOOK_AFTER;
         match heard {
             Heard::Event(event) => {
                 shown.event(&event);
@@ -128,6 +138,7 @@ async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut S
                     if event.is_end() || rests && is_last(client, id, event.n).await? {
                         return Ok(job);
                     }
+                    look_after = LOOK_SOON;
                 }
             }
             Heard::Lost => shown.note("the connection broke; the run goes on, and the server is looked for"),
@@ -136,9 +147,25 @@ async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut S
     }
 }
 
+/// Waits until the question that is on the screen is no longer one. Returns what happened; `None` at the end.
+async fn moved_on(follow: &mut Follow) -> Result<Option<Event>> {
+    loop {
+        match follow.next().await? {
+            Heard::Event(event) if event.is_end() || matches!(event.name.as_str(), "answer" | "step") => {
+                return Ok(Some(event));
+            }
+            // A run that is taken up asks again.
+            Heard::Event(_) | Heard::Lost => {}
+            Heard::End => return Ok(None),
+        }
+    }
+}
+
+/// The event, and the status, of a run that was cancelled.
+const CANCELLED: &str = "cancelled";
+
 /// Says that the question, which is on the screen, is no longer one.
-fn say_moved(job: &Job) {
-    let is_cancelled = job.outcome().is_some_and(|outcome| outcome.status == "cancelled");
+fn say_moved(is_cancelled: bool) {
     render::note(if is_cancelled { "\ncancelled elsewhere" } else { "\nanswered elsewhere" });
 }
 
@@ -150,13 +177,19 @@ enum Next {
 }
 
 /// Returns what comes next. While nothing comes, it is looked why.
-async fn next(client: &Client, id: &str, follow: &mut Follow, shown: &mut Shown) -> Result<Next> {
+async fn next(
+    client: &Client,
+    id: &str,
+    follow: &mut Follow,
+    shown: &mut Shown,
+    mut look_after: Duration,
+) -> Result<Next> {
     let coming = follow.next();
     tokio::pin!(coming);
     loop {
         tokio::select! {
             heard = &mut coming => return Ok(Next::Heard(heard?)),
-            () = tokio::time::sleep(LOOK_AFTER) => {}
+            () = tokio::time::sleep(look_after) => look_after = LOOK_AFTER,
         }
         // A server that does not answer now is reported by the stream of events.
         let job = tokio::select! {
@@ -164,7 +197,7 @@ async fn next(client: &Client, id: &str, follow: &mut Follow, shown: &mut Shown)
             job = client.job(id) => job.ok(),
         };
         let Some(job) = job else { continue };
-        if job.is.is_held_by_stage() {
+        if job.is.is_asking() || job.is.is_held_by_stage() {
             return Ok(Next::Rests(Box::new(job)));
         }
         if let Some(stuck) = job.is.stuck.filter(|stuck| stuck.reason != WAITING) {
@@ -206,7 +239,13 @@ fn ended(client: &Client, run: &Followed<'_>, job: &Job) -> Exit {
             render::refused(&message, &format!("{show} shows what it did"));
         }
         // A person wanted it so.
-        Some(_) | None => render::note(&render::visible(&format!("run {id} was {}", outcome.status))),
+        Some(_) | None => {
+            render::note(&render::visible(&format!("run {id} was {}; files that it wrote stay", outcome.status)));
+            if !run.is_dry {
+                let undo = client.command(&format!("workflow show {id} --diff"));
+                render::command("to take them back, in the root:", &format!("{undo} | git apply -R"));
+            }
+        }
     }
     Exit::NotFine
 }
@@ -243,7 +282,12 @@ fn say_parked(client: &Client, job: &Job, shown: &Shown) {
     }
     let stage = shown.asking().map(|stage| format!(" at the stage {stage}")).unwrap_or_default();
     render::note(&render::visible(&format!("run {id} waits for a person{stage}:")));
-    prompt.lines().for_each(|line| render::note(&format!("  {}", render::visible(line))));
+    prompt.lines().for_each(|line| fold::say(&format!("  {}", render::visible(line)), INDENT));
+    say_how_to_go_on(client, job);
+}
+
+fn say_how_to_go_on(client: &Client, job: &Job) {
+    let id = &job.is.id;
     render::command("answer it:", &client.command(&format!("jobs answer {id} --text TEXT")));
     let then = if client.is_server() { "it goes on by itself; to watch it" } else { "then go on" };
     render::command(&format!("{then}:"), &client.command(&format!("workflow resume {id}")));

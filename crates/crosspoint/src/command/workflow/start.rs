@@ -167,6 +167,9 @@ async fn finish(client: &Client, job: &Job, json: bool, dry_run: bool) -> Result
     if json {
         return print_job(client, job, true).map(drop);
     }
+    if dry_run && job.outcome().is_none() {
+        render::note("the changes so far; the run is not over:");
+    }
     // How the run rests is said already, and is what the command returns.
     if dry_run && let Err(why) = print_diff(client, &job.is.id).await {
         render::error(&why);

@@ -13,6 +13,9 @@ const SUMMARY_BYTES: usize = 160;
 const NOTE_BYTES: usize = 160;
 const NOTES_MAX: usize = 20;
 
+/// The failure of an agent that says by itself that it failed.
+const AGENT_FAILED: &str = "agent_failed";
+
 #[derive(Deserialize)]
 struct Data {
     #[serde(default)]
@@ -39,7 +42,7 @@ enum Happened {
         #[serde(default)]
         artifacts: Vec<File>,
         #[serde(default)]
-        conflicts: Vec<serde::de::IgnoredAny>,
+        conflicts: Vec<Clash>,
         /// The rules that the output breaks, which counts all the same.
         #[serde(default)]
         broken: Vec<String>,
@@ -52,6 +55,20 @@ enum Happened {
     Answered {
         answer: Option<Box<RawValue>>,
     },
+}
+
+/// A file that could not be written as the agent asked.
+#[derive(Deserialize)]
+struct Clash {
+    path: String,
+    why: String,
+}
+
+impl Clash {
+    fn sentence(&self) -> String {
+        let why = if self.why == "exists" { "exists already" } else { "does not exist" };
+        format!("{} {why}: nothing was written", self.path)
+    }
 }
 
 #[derive(Deserialize)]
@@ -100,7 +117,8 @@ impl Clock {
             _ => {}
         }
         let since = self.last.filter(|_| is_step);
-        if is_step || matches!(event.name.as_str(), "started" | "answer") {
+        // Of the time in which no process drove the run, nothing counts.
+        if is_step || matches!(event.name.as_str(), "started" | "interrupted" | "answer") {
             self.last = at.or(self.last);
         }
         let Done { stage, iteration, happened, decided } = data.done.filter(|_| is_step)?;
@@ -126,13 +144,20 @@ impl Step {
         let counts = self.counts();
         let counts = if counts.is_empty() { counts } else { format!("({counts}) ") };
         let tail = match &self.happened {
+            Happened::Said { conflicts, .. } if let Some(clash) = conflicts.first() => {
+                let clash = render::shortened(&render::visible(&clash.sentence()), SUMMARY_BYTES);
+                format!("{:<9} {counts}{clash}", self.word())
+            }
             Happened::Said { summary, .. } => {
                 let summary = render::shortened(&render::visible(summary.trim_end()), SUMMARY_BYTES);
                 format!("{:<9} {counts}{summary}", self.word())
             }
-            Happened::Broke { clause, message, .. } => {
+            Happened::Broke { clause, message, failure } => {
                 let shown = |clause: &String| format!(" [{}]", render::visible(clause));
                 let clause = clause.as_ref().map(shown).unwrap_or_default();
+                // The last words of a program say why it failed; what is above them is how it came there.
+                let last = message.lines().rfind(|line| !line.trim().is_empty());
+                let message = last.filter(|_| failure == AGENT_FAILED).unwrap_or(message);
                 let message = render::shortened(&render::visible(message), SUMMARY_BYTES);
                 format!("{}{clause} {message}", self.word())
             }
