@@ -227,6 +227,41 @@ mod tests {
         Event { n: 1, name: name.to_owned(), data: data.to_owned() }
     }
 
+    fn line(happened: &str) -> String {
+        let done = format!("{{\"stage\":\"s\",\"iteration\":1,\"happened\":{happened},\"decided\":null}}");
+        let step = event("step", &format!("{{\"at\":\"2026-01-05T10:00:00Z\",\"done\":{done}}}"));
+        Clock::default().step(&step).expect("a step").line()
+    }
+
+    #[test]
+    fn a_clash_is_said_in_place_of_what_the_agent_says_of_its_work() {
+        let clashed = line(
+            r#"{"said":{"summary":"Did it.","recommendation":"proceed","conflicts":[{"path":"a.md","why":"exists"}]}}"#,
+        );
+        assert!(clashed.ends_with("retry     (1 conflict) a.md exists already: nothing was written"), "{clashed}");
+    }
+
+    #[test]
+    fn the_last_words_of_a_program_are_shown() {
+        let broke = |failure: &str| {
+            line(&format!(r#"{{"broke":{{"failure":"{failure}","message":"Traceback\n  in x\nKeyError: 'a'\n"}}}}"#))
+        };
+        assert!(broke("agent_failed").ends_with("agent_failed KeyError: 'a'"), "{}", broke("agent_failed"));
+        assert!(broke("broken_contract").contains("Traceback"));
+    }
+
+    /// The time until it is taken up counts for no stage.
+    #[test]
+    fn a_stage_that_was_cut_short_begins_when_its_run_is_taken_up() {
+        let mut clock = Clock::default();
+        for (name, time) in [("started", "10:00:00"), ("interrupted", "11:00:00")] {
+            clock.step(&event(name, &format!("{{\"at\":\"2026-01-05T{time}Z\"}}")));
+        }
+        let said = r#"{"stage":"s","iteration":1,"happened":{"said":{"summary":"Fine.","recommendation":"proceed"}},"decided":null}"#;
+        let step = clock.step(&event("step", &format!("{{\"at\":\"2026-01-05T11:00:02Z\",\"done\":{said}}}")));
+        assert_eq!(step.expect("a step").took, Some(2.0));
+    }
+
     /// The run is taken up an hour after the answer, and asks again for a moment.
     #[test]
     fn an_answer_took_as_long_as_the_person_did() {

@@ -193,6 +193,7 @@ fn an_artifact_that_is_no_file_fails_the_stage() {
         json!({"path": "a.md", "operation": "create"}),
         json!({"path": 7, "operation": "create", "content": "x"}),
         json!("a.md"),
+        json!(["n", "a.md", "create", "x"]),
     ] {
         let place = Place::new();
         let server = place.server(&[place.configured("bad", "")]);

@@ -163,6 +163,41 @@ fn a_program_runs_in_the_repository() {
     assert_eq!(run["outcome"]["outputs"]["summary"], json!(format!("{} new", place.repo().display())));
 }
 
+/// A program that is started as any other may say where its run goes by printing an envelope.
+#[test]
+fn an_envelope_of_a_program_of_no_contract_is_followed() {
+    let place = Place::new();
+    let envelope = |recommendation: &str, content: &str| {
+        json!({"success": true, "summary": "Did it.", "recommendation": recommendation, "notes": ["n"],
+            "artifacts": [{"path": format!("{recommendation}.md"), "operation": "create", "content": content}]})
+        .to_string()
+    };
+    let script = format!(
+        "cat > /dev/null; echo a log line; if [ -e retry.md ]; then echo '{}'; else echo '{}'; fi",
+        envelope("proceed", "2"),
+        envelope("retry", "1")
+    );
+    let argv = json!(["sh", "-c", script]);
+    let agent = format!("[[agent]]\nname = \"free\"\ncontract = \"exec\"\nwork = [\"do\"]\nexec = {argv}\n");
+    let server = place.server(&[agent]);
+    let run = server.ended(&server.run_workflow(&workflow(&[stage("a", "free", "")]), &place.repo()));
+    let outputs = &run["outcome"]["outputs"];
+    assert_eq!((&outputs["iterations"], &outputs["summary"]), (&json!(2), &json!("Did it.")), "{run}");
+    assert_eq!(place.tree(), ["proceed.md", "retry.md"]);
+}
+
+/// A program of the file may ask by itself where the file says so.
+#[test]
+fn a_program_of_the_file_may_ask() {
+    let place = Place::new();
+    let asks = r#"read -r input; echo '@crosspoint {"ask": {"prompt": "Which colour?"}}'; read -r answer; echo "{\"colour\": $answer}""#;
+    let argv = json!(["sh", "-c", asks]);
+    let agent = format!("[[agent]]\nname = \"asks\"\ncontract = \"exec\"\nask = true\nexec = {argv}\n");
+    place.write("w.toml", &workflow(&[stage("a", "asks", ""), agent]));
+    let ran = place.crosspoint(&["workflow", "run", "w.toml", "--root", "repo"]);
+    assert!(ran.code == 3 && ran.stderr.contains("Which colour?"), "{ran:?}");
+}
+
 /// Notes of an agent that is not asked by envelopes reach the next one all the same, where its contract has them.
 #[test]
 fn an_agent_of_the_workflow_contract_is_told_the_notes_of_any_other() {

@@ -230,6 +230,38 @@ fn a_root_that_is_gone_for_good_holds_only_the_run_that_began_in_it() {
     assert_eq!(tree(&stuck.place.repo()), ["c.md"], "nothing of it was put into the other directory");
 }
 
+/// Without it a dry run would begin anew in another copy, and the diff of any run would show half of what it did.
+#[test]
+fn a_run_whose_record_is_gone_is_held() {
+    let place = Place::new();
+    let mut asks = wrote(&[("a.md", "create", "a\n")]);
+    asks["recommendation"] = json!("escalate");
+    let goes_on = wrote(&[("b.md", "create", "b\n")]);
+    place.replies("writer", &[asks.clone(), asks, goes_on.clone(), goes_on]);
+    let mut server = place.server(&[place.configured("writer", "")]);
+    let definition = workflow(&[stage("write", "writer", "")]);
+    let runs = [false, true].map(|dry| {
+        let run = server.ordered(&json!({"definition": definition, "root": place.repo(), "dry_run": dry}));
+        server.in_state(&run, "waiting");
+        run
+    });
+    server.kill();
+    let (records, away) = (server.data().join("workflows"), place.file("away"));
+    fs::rename(&records, &away).expect("it can be moved");
+    server.restart();
+    for run in &runs {
+        server.answer_run(run, &json!("go on"));
+        until("it is held", || {
+            server.job(run)["stuck"]["reason"].as_str().filter(|why| why.contains("its record is gone")).map(drop)
+        });
+    }
+    let _ = fs::remove_dir_all(&records);
+    fs::rename(&away, &records).expect("it can be moved");
+    for run in &runs {
+        assert_eq!(server.ended(run)["outcome"]["status"], "completed", "{}", server.log());
+    }
+}
+
 /// Half an output in the copy of a dry run is no half of an output in the repository.
 #[test]
 fn a_copy_that_was_removed_holds_only_its_own_run() {

@@ -121,6 +121,48 @@ fn a_root_elsewhere_is_refused_alike_whether_it_is_there_or_not() {
         answer.json()
     };
     assert_eq!(refused("/etc"), refused("/is/not/there"));
+    // A way out of an allowed root leads elsewhere too.
+    std::os::unix::fs::symlink("/", place.repo().join("out")).expect("a link can be made");
+    let repo = place.repo().display().to_string();
+    for way in ["out", &"../".repeat(20)] {
+        assert_eq!(refused(&format!("{repo}/{way}/etc")), refused(&format!("{repo}/{way}/is/not/there")), "{way}");
+    }
+    let missing = refused(&format!("{repo}/missing"));
+    assert!(missing["error"]["message"].as_str().is_some_and(|why| why.contains("is no directory")), "{missing}");
+}
+
+/// What is under `.git` is run by git.
+#[test]
+fn a_root_inside_a_git_repository_is_written_to_only_where_that_is_allowed() {
+    let place = Place::new();
+    let hooks = place.repo().join(".git/hooks");
+    fs::create_dir_all(&hooks).expect("it can be made");
+    place.replies("one", &[wrote(&[("pre-commit", "create", "x")])]);
+    let server = place.server(&[place.configured("one", "")]);
+    let id = server.run_workflow(&workflow(&[stage("a", "one", "")]), &hooks);
+    let waiting = server.in_state(&id, "waiting");
+    assert!(waiting["question"]["prompt"].to_string().contains("WF-4.8"), "{waiting}");
+    assert!(!hooks.join("pre-commit").exists());
+    let id = server.run_workflow(&workflow(&[stage("a", "one", "allow_git = true")]), &hooks);
+    assert_eq!(server.ended(&id)["outcome"]["status"], "completed");
+    assert!(hooks.join("pre-commit").exists());
+}
+
+/// Its run would ask a person because of it.
+#[test]
+fn a_caller_cannot_take_the_key_of_a_stage() {
+    let place = Place::new();
+    place.replies("one", &[said("Ask.", "escalate"), said("Done.", "proceed")]);
+    let server = place.server(&[place.configured("one", "")]);
+    let id = server.run_workflow(&workflow(&[stage("a", "one", "")]), &place.repo());
+    server.in_state(&id, "waiting");
+    for step in 2..4 {
+        let key = format!("{id}#{step}");
+        let taken = server.request("POST", "/api/v1/jobs", &[("Idempotency-Key", &key)], br#"{"work": "one"}"#);
+        assert!(taken.status < 500, "{taken:?}");
+    }
+    server.answer_run(&id, &json!("go on"));
+    assert_eq!(server.ended(&id)["outcome"]["status"], "completed");
 }
 
 /// The data directory and the configuration are in the root, and no artifact touches them. Nor does one touch what the
@@ -180,11 +222,11 @@ fn records_are_private() {
 #[test]
 fn an_order_is_read_as_tolerantly_when_the_run_begins_as_when_it_is_accepted() {
     let place = Place::new();
-    place.replies("one", &[said("Done.", "proceed")]);
+    place.replies("one", &[wrote(&[("a.md", "create", "x")])]);
     let server = place.server(&[place.configured("one", "")]);
     let order = json!({
         "definition": workflow(&[stage("a", "one", "")]), "root": place.repo(),
-        "feature": null, "dry_run": null, "request_id": null, "file": 5, "home": {}, "more": [1],
+        "feature": null, "dry_run": null, "request_id": null, "file": "/", "home": {}, "more": [1],
     });
     let answer = server.order(&json!(order));
     assert_eq!(answer.status, 202, "{answer:?}");

@@ -133,6 +133,10 @@ fn an_agent_or_a_feature_that_a_server_does_not_know_is_a_mistake_of_the_file() 
 #[test]
 fn an_answer_without_its_option_gets_a_hint() {
     let place = Place::new();
+    let empty = place.crosspoint(&["jobs", "answer", "00000000-0000-7000-8000-000000000000", "--text", " "]);
+    assert!(empty.code == 2 && empty.stderr.contains("the answer is empty"), "{empty:?}");
+    drop(place);
+    let place = Place::new();
     let id = "0199d3a2-8b1e-7000-8000-0004b2c6d8e1";
     for (arguments, hints) in [
         (vec!["jobs", "answer", id], vec!["--text TEXT", "--input JSON"]),

@@ -64,12 +64,33 @@ fn a_person_is_asked_at_the_terminal_and_the_run_goes_on() {
     assert_eq!(place.seen("judge")[1]["task"]["params"]["answers"][0]["answer"], json!("green"));
 }
 
+/// The question is no longer one at once, and not only when the run asks again.
+#[test]
+fn a_question_that_is_answered_elsewhere_is_no_longer_asked() {
+    let place = Place::new();
+    asking(&place);
+    let mut script = at_terminal(&place);
+    let keys = script.stdin.take().expect("a pipe");
+    let mut screen = script.stdout.take().expect("a pipe");
+    let mut shown = shown_up_to(&mut screen, PROMPT);
+    let listed = place.crosspoint(&["workflow", "list", "--json"]).stdout;
+    let run: Value = serde_json::from_str(listed.lines().next().expect("a run")).expect("it is JSON");
+    let id = run["id"].as_str().expect("an id");
+    assert_eq!(place.crosspoint(&["jobs", "answer", id, "--text", "green"]).code, 0);
+    screen.read_to_string(&mut shown).expect("it can be read");
+    drop(keys);
+    assert_eq!(script.wait().expect("it ends").code(), Some(0), "{shown}");
+    let after = shown.split(PROMPT).nth(1).expect("what follows the question");
+    assert!(after.trim_start().starts_with("answered elsewhere"), "{after:?}");
+}
+
 #[test]
 fn an_empty_line_leaves_the_question_for_later() {
     let place = Place::new();
     let (code, said) = typed(&place, "\n");
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("crosspoint jobs answer"), "{said}");
+    assert_eq!(said.matches("? Which colour?").count() + said.matches("  Which colour?").count(), 1, "{said}");
     assert_eq!(place.seen("judge").len(), 1);
 }
 
