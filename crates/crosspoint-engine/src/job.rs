@@ -3,6 +3,7 @@
 mod clock;
 mod known;
 mod name;
+mod question;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use crosspoint_contracts::reply::{AgentDocument, Progress, Question};
 use crosspoint_contracts::request::{Door, Key, Limits, Priority};
 use crosspoint_contracts::time::Time;
 use uuid::Uuid;
+
+pub use self::question::QuestionId;
 
 use crate::id::{JobId, Seq};
 

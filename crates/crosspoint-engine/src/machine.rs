@@ -24,7 +24,7 @@ use crosspoint_contracts::reply::{Failed, Progress, Question, Success};
 use crosspoint_contracts::time::Time;
 
 use crate::event::{Entry, Violation, What};
-use crate::job::{Answered, Job, Phase, Running, State};
+use crate::job::{Answered, Job, Phase, QuestionId, Running, State};
 use crate::policy::{Policy, Repeats};
 pub use clock::alarm;
 pub use end::pause;
@@ -101,6 +101,8 @@ pub enum Event {
     Answer {
         /// The answer: any JSON.
         answer: Body,
+        /// The question that it is an answer to, if the person says so.
+        to: Option<QuestionId>,
     },
     /// The attempt was never given to its agent and will not be, because the agent or the worker that was to have it is
     /// gone.
@@ -209,6 +211,9 @@ pub enum Refused {
     /// The job waits for no answer.
     #[error("the job is {} and waits for no answer", .0.name())]
     NotWaiting(Phase),
+    /// The answer is to another question than the one that the job waits with.
+    #[error("the job waits for the answer to another question by now")]
+    OtherQuestion,
     /// The job waits for an operator, not for an answer.
     #[error("the job waits for an operator to retry or cancel it, not for an answer")]
     Poisoned,
@@ -238,7 +243,7 @@ pub fn step(job: &Job, event: Event, now: Time, policy: &Policy) -> Result<Step,
         Event::Remember { attempt, memory } => Ok(step.remember(attempt, memory, now)),
         Event::Step { attempt, step: done } => Ok(step.step(attempt, done, now)),
         Event::Finish { attempt, result } => Ok(step.finish(attempt, result, now, policy)),
-        Event::Answer { answer } => step.answer(answer, now),
+        Event::Answer { answer, to } => step.answer(answer, to, now),
         Event::Withdrawn { attempt } => Ok(step.withdrawn(attempt, now)),
         Event::Cancel => step.cancel(now),
         Event::Clock => Ok(step.clock(now, policy)),
@@ -271,7 +276,11 @@ impl Step {
         Ok(self)
     }
 
-    fn answer(mut self, answer: Body, now: Time) -> Result<Step, Refused> {
+    fn answer(mut self, answer: Body, to: Option<QuestionId>, now: Time) -> Result<Step, Refused> {
+        // A person, or a program, may not have heard that the answer was taken, and sends it again.
+        if to.is_some_and(|to| self.was_given(&answer, to)) {
+            return Ok(self);
+        }
         let State::Waiting { running, question } = self.job.state.clone() else {
             if let State::Poisoned = self.job.state {
                 return Err(Refused::Poisoned);
@@ -279,6 +288,9 @@ impl Step {
             let phase = self.job.phase();
             return Err(if phase.is_end() { Refused::Ended(phase) } else { Refused::NotWaiting(phase) });
         };
+        if to.is_some() && to != self.job.open_question() {
+            return Err(Refused::OtherQuestion);
+        }
         let answers = Arc::make_mut(&mut self.job.answers);
         answers.truncate(running.asked as usize);
         answers.push(Answered { question, answer: answer.clone() });
@@ -287,6 +299,13 @@ impl Step {
         self.note(What::Answered { answer: answer.clone() }, now);
         self.actions.push(Action::Deliver { attempt, answer });
         Ok(self)
+    }
+
+    /// Whether a question of the present attempt was answered like this.
+    fn was_given(&self, answer: &Body, to: QuestionId) -> bool {
+        let running = self.job.running();
+        let is_past = running.is_some_and(|running| running.attempt == to.attempt && to.number < running.asked);
+        is_past && self.job.answers.get(to.number as usize).is_some_and(|given| given.answer == *answer)
     }
 
     fn cancel(mut self, now: Time) -> Result<Step, Refused> {

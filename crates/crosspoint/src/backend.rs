@@ -101,7 +101,7 @@ impl Backend for Orchestrator {
 
     async fn answer(&self, caller: &Caller, job: &Tracked, answer: Body, _: Instant) -> Result<Arc<Job>, Denied> {
         let acting = self.engine.acting(caller.on_record());
-        acting.answer(job.0.job().id(), answer).await.map_err(|why| refusal::of_change(&why))
+        acting.answer(job.0.job().id(), answer, None).await.map_err(|why| refusal::of_change(&why))
     }
 
     async fn cancel(&self, caller: &Caller, job: &Tracked) -> Result<(), Denied> {

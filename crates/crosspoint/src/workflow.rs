@@ -5,9 +5,9 @@
 //! built-in agent, and `stage` has one stage done; `recovery` settles what is half written, and `turns` has outputs
 //! written one after the other: `neighbours` has both; `held` waits with a run that cannot go on; `output` reads what a
 //! stage gave, and `artifacts` the files in it; `ending` is what a run says at its end; `runs` tells the links of
-//! programs where a run works; `judge` looks at what a stage gave before its outcome is stored, and `printed` at envelopes
-//! of programs that speak no contract; `sweep` removes what runs left that are gone; `blocking` keeps waits for the disk
-//! away from everything else.
+//! programs where a run works; `judge` looks at what a stage gave before its outcome is stored, and `printed` at
+//! envelopes of programs that speak no contract; `sweep` removes what runs left that are gone; `blocking` keeps waits
+//! for the disk away from everything else.
 //!
 //! Where a run goes next is decided in `crosspoint-workflow`, which is pure. Here it is only done.
 

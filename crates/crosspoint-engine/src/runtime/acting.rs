@@ -18,7 +18,7 @@ use crate::audit::{Act, Deed};
 use crate::breaker;
 use crate::core::{AgentCommand, Command, Reply, Submission};
 use crate::id::JobId;
-use crate::job::{Job, Origin, State};
+use crate::job::{Job, Origin, QuestionId, State};
 use crate::machine::{self, Event};
 use crate::policy::Policy;
 use crate::wall_clock;
@@ -58,7 +58,7 @@ impl Engine {
 
     /// Answers the question that a job waits with.
     pub async fn answer(&self, id: JobId, answer: Body) -> Result<Arc<Job>, Denied> {
-        self.unnamed().answer(id, answer).await
+        self.unnamed().answer(id, answer, None).await
     }
 
     /// Submits a job that has ended once more, as a new job. `key` keeps this from happening twice. A job that waits
@@ -217,8 +217,8 @@ impl Acting<'_> {
     }
 
     /// Answers the question that a job waits with.
-    pub async fn answer(self, id: JobId, answer: Body) -> Result<Arc<Job>, Denied> {
-        self.apply(id, Event::Answer { answer }).await
+    pub async fn answer(self, id: JobId, answer: Body, to: Option<QuestionId>) -> Result<Arc<Job>, Denied> {
+        self.apply(id, Event::Answer { answer, to }).await
     }
 
     /// Submits a job that has ended once more, as a new job. `key` keeps this from happening twice. A job that waits

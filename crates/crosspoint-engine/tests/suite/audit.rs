@@ -67,7 +67,7 @@ async fn what_the_holder_of_a_token_does_is_written_with_ids_and_names() {
     let second = ended(&again).await.id();
     let asking = submit(&engine, &ann, new_job("asks", "{}")).await;
     let third = reaches(&asking, Phase::Waiting).await.id();
-    engine.by(&ann).answer(third, Body::trusted("7".to_owned())).await.expect("it is answered");
+    engine.by(&ann).answer(third, Body::trusted("7".to_owned()), None).await.expect("it is answered");
     let running = submit(&engine, &ann, new_job("never", "{}")).await;
     let fourth = reaches(&running, Phase::Running).await.id();
     engine.by(&root).cancel(fourth).await.expect("it is cancelled");
@@ -117,7 +117,7 @@ async fn what_is_refused_or_done_without_a_token_leaves_no_entry() {
     assert!(by.submit(keyed("never", "{}", "r")).await.is_err(), "it is a conflict");
     assert!(by.cancel(id).await.is_err(), "it has ended");
     assert!(by.cancel(gone).await.is_err());
-    assert!(by.answer(id, Body::trusted("1".to_owned())).await.is_err());
+    assert!(by.answer(id, Body::trusted("1".to_owned()), None).await.is_err());
     assert!(by.retry(gone, None).await.is_err());
     assert!(by.drain("missing", true).await.is_err());
     assert!(by.set_breaker("missing", true).await.is_err());

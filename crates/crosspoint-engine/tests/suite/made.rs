@@ -102,7 +102,7 @@ pub(crate) fn ask(attempt: u32, question: &str) -> Event {
 }
 
 pub(crate) fn answer(text: &str) -> Event {
-    Event::Answer { answer: body(text) }
+    Event::Answer { answer: body(text), to: None }
 }
 
 pub(crate) fn progress(attempt: u32, percent: f64) -> Event {

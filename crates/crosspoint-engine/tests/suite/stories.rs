@@ -8,7 +8,7 @@ use crosspoint_contracts::outcome::{Outcome, Status, Text};
 use crosspoint_contracts::printed::Printed;
 use crosspoint_contracts::reply::Success;
 use crosspoint_contracts::request::Limits;
-use crosspoint_engine::job::{Job, Phase};
+use crosspoint_engine::job::{Job, Phase, QuestionId};
 use crosspoint_engine::machine::{End, Event, Refused, alarm, step};
 use crosspoint_engine::policy::{Policy, Recovery, Repeats};
 
@@ -164,8 +164,28 @@ fn what_was_answered_is_not_asked_again() {
     assert_eq!(asked.job.phase(), Phase::Waiting, "and what follows is another question, in the same words");
 }
 
-/// An attempt that is taken up asks again, and a person answers at the same moment. The answer would be given to the next
-/// question if this one were asked once more.
+/// An answer that says what it answers is taken once, however often it is sent, and for no other question.
+#[test]
+fn an_answer_to_a_question_is_no_answer_to_the_next() {
+    let answer = |text: &str, number| Event::Answer {
+        answer: super::made::body(text),
+        to: Some(QuestionId { attempt: 1, number }),
+    };
+    let asked = after(running(), [(at(1), ask(1, "which?"))], &POLICY);
+    assert!(matches!(step(&asked, answer("that", 1), at(2), &POLICY), Err(Refused::OtherQuestion)));
+    let answered = go(&asked, answer("that", 0), at(2), &POLICY).job;
+    let again = go(&answered, answer("that", 0), at(3), &POLICY);
+    assert!(again.actions.is_empty() && again.entries.is_empty(), "it was taken already");
+    assert!(matches!(step(&answered, answer("this", 0), at(3), &POLICY), Err(Refused::NotWaiting(_))));
+    let next = go(&answered, ask(1, "sure?"), at(4), &POLICY).job;
+    let again = go(&next, answer("that", 0), at(5), &POLICY);
+    assert_eq!((again.job.phase(), again.actions.len()), (Phase::Waiting, 0), "the next question is still open");
+    assert!(matches!(step(&next, answer("this", 0), at(5), &POLICY), Err(Refused::OtherQuestion)));
+    assert_eq!(go(&next, answer("yes", 1), at(6), &POLICY).job.phase(), Phase::Running);
+}
+
+/// An attempt that is taken up asks again, and a person answers at the same moment. The answer would be given to the
+/// next question if this one were asked once more.
 #[test]
 fn a_question_that_was_answered_just_before_is_not_asked_again() {
     let question = |answered| {

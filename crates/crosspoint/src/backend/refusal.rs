@@ -51,6 +51,7 @@ pub(super) fn of_change(why: &runtime::Denied) -> Denied {
         runtime::Denied::Refused(Refused::NotWaiting(phase) | Refused::NotQueued(phase)) => {
             Denied::NotWaiting(state(*phase))
         }
+        runtime::Denied::Refused(Refused::OtherQuestion) => Denied::NotShown,
         runtime::Denied::Refused(Refused::Poisoned | Refused::Aside | Refused::NotAside(_)) => Denied::WaitsForOperator,
         runtime::Denied::NotEnded(_)
         | runtime::Denied::Closed

@@ -28,6 +28,7 @@ pub(crate) struct JobFields {
     pub(crate) updated_at: String,
     pub(crate) stuck: Option<Stuck>,
     pub(crate) question: Option<Question>,
+    pub(crate) question_id: Option<String>,
     pub(crate) outcome: Option<Outcome>,
     #[serde(default)]
     pub(crate) violations: Vec<Violation>,

@@ -155,7 +155,9 @@ fn answer_job(arguments: &JobsAnswer) -> Result<Exit> {
     };
     let Some(input) = input else { return Ok(Exit::CouldNot) };
     client::with(&arguments.reach, Need::Look, async |client| {
-        let job = post_action(client, &arguments.id.id, "answer", format!("{{\"input\":{input}}}")).await?;
+        let to = arguments.question.as_ref().map(serde_json::to_string).transpose()?;
+        let to = to.map(|id| format!(",\"question_id\":{id}")).unwrap_or_default();
+        let job = post_action(client, &arguments.id.id, "answer", format!("{{\"input\":{input}{to}}}")).await?;
         print_job(client, &job, arguments.json)
     })
 }

@@ -12,6 +12,7 @@ use crosspoint_contracts::failure::Repeat;
 use crosspoint_contracts::reply::Question;
 use crosspoint_engine::id::JobId;
 use crosspoint_engine::job::{self, Job};
+use crosspoint_engine::machine;
 use crosspoint_engine::runtime::{Ahead, NO_SERVER, Stuck, Submitted, Unaccepted, Watch};
 use crosspoint_engine::store::Found;
 use crosspoint_exchange::backend::{self, Backend};
@@ -121,7 +122,9 @@ pub(super) async fn answer_job(
     let watch = app.job_for(&who, id).await?;
     // A stage that asks by itself is answered where its run is shown.
     let asking = app.resting(&watch.job(), Job::is_asking);
-    let answer = submit::answer(&received.bytes)?;
+    let (answer, to) = submit::answer(&received.bytes)?;
+    // A question of the run, or of another stage, is not the one that waits.
+    let to = to.map(|id| view::read_question_id(&asking, &id).ok_or_else(of_another)).transpose()?;
     if *asking.request.work == *crate::workflow::WORK && !crosspoint_workflow::run::is_readable(answer.get()) {
         let what = "the answer repeats a name in an object, or nests too deep for the envelope that it is put into";
         return Err(Refusal::invalid(what, "write it as plain JSON, at most 100 levels deep").at("/input").into());
@@ -129,10 +132,14 @@ pub(super) async fn answer_job(
     let job = app
         .engine()
         .acting(who.on_record())
-        .answer(asking.id(), answer)
+        .answer(asking.id(), answer, to)
         .await
         .map_err(|why| denied(&why, Refusal::no_such_job))?;
     app.shown(&who, if job.id() == id { job } else { watch.job() }).await
+}
+
+fn of_another() -> Refusal {
+    Refusal::conflict(machine::Refused::OtherQuestion.to_string(), "GET the job to see what it asks")
 }
 
 pub(super) async fn retry_job(
@@ -260,9 +267,12 @@ impl App {
     }
 
     /// Returns what a person is asked by the stage that a job waits for.
-    fn question_of_stage(&self, job: &Job) -> Option<Question> {
-        match &self.engine().resting_stage(job)?.state {
-            job::State::Waiting { question, .. } => Some(question.clone()),
+    fn question_of_stage(&self, job: &Job) -> Option<(Question, String)> {
+        let stage = self.engine().resting_stage(job)?;
+        match &stage.state {
+            job::State::Waiting { question, .. } => {
+                Some((question.clone(), view::question_id(&stage, stage.open_question()?)))
+            }
             job::State::Queued
             | job::State::Running(_)
             | job::State::Retrying { .. }
@@ -280,8 +290,9 @@ impl App {
         let violations = self.violations(&job).await?;
         let owed = self.deliveries().owed(&job).await.map_err(|error| fault(&error))?;
         let stuck = self.stuck(&job, who.ahead(Ahead::Counted));
-        let (question, workflow) = (self.question_of_stage(&job), self.workflow(&job).await);
-        let beside = Beside { stuck, question, workflow, has_caller: who.sees_all(), owed, violations };
+        let (question, question_id) = self.question_of_stage(&job).unzip();
+        let workflow = self.workflow(&job).await;
+        let beside = Beside { stuck, question, question_id, workflow, has_caller: who.sees_all(), owed, violations };
         Ok(held(response(StatusCode::OK, view::job(&job, &beside)), room))
     }
 }

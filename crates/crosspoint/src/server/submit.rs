@@ -61,13 +61,16 @@ pub(super) fn new_job(document: &Bytes, headers: &HeaderMap, caller: Caller) -> 
     })
 }
 
-/// Reads `{"input": any}`.
-pub(super) fn answer(document: &Bytes) -> Result<Body, Refusal> {
+/// Reads `{"input": any, "question_id"?}`. Returns the input, and the id of the question that it answers.
+pub(super) fn answer(document: &Bytes) -> Result<(Body, Option<Box<str>>), Refusal> {
     let tape = scan(document)?;
     let hint = r#"send {"input": "your answer"}"#;
-    let input = object(&tape, hint)?.get("input");
-    let (start, end) = input.ok_or_else(|| Refusal::invalid("`input` is missing", hint).at("/input"))?.span();
-    Ok(Body::trusted(document.slice(start..end)))
+    let body = object(&tape, hint)?;
+    let (start, end) =
+        body.get("input").ok_or_else(|| Refusal::invalid("`input` is missing", hint).at("/input"))?.span();
+    let question = body.get("question_id").filter(|id| !id.is_null());
+    let question = question.map(|id| text("/question_id", id)).transpose()?;
+    Ok((Body::trusted(document.slice(start..end)), question))
 }
 
 /// Reads `{"drained": true|false}`. An empty body means true.

@@ -8,7 +8,7 @@ use crosspoint_contracts::reply::Question;
 use crosspoint_contracts::time::Time;
 use crosspoint_engine::breaker::{Breaker, FAILURES_MAX};
 use crosspoint_engine::grant::{Grant, Role, Unusable};
-use crosspoint_engine::job::{Job, Origin, State};
+use crosspoint_engine::job::{Job, Origin, QuestionId, State};
 use crosspoint_engine::runtime::{AgentView, Stuck};
 use crosspoint_engine::store::Found;
 use crosspoint_engine::wall_clock;
@@ -37,6 +37,8 @@ pub(crate) struct Beside {
     pub(crate) stuck: Option<Stuck>,
     /// What the stage asks that it waits for.
     pub(crate) question: Option<Question>,
+    /// The id of that question.
+    pub(crate) question_id: Option<String>,
     /// Of which workflow it is a run, and where.
     pub(crate) workflow: Option<Body>,
     /// Whether it is shown whose job it is.
@@ -90,6 +92,10 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
     };
     if let Some(question) = own.or(beside.question.as_ref()).filter(|_| extent != Extent::Bare) {
         object.raw("question", question.json().bytes());
+        let id = job.open_question().map(|open| question_id(job, open)).or(beside.question_id.clone());
+        if let Some(id) = id {
+            object.text("question_id", &id);
+        }
     }
     if let Some(outcome) = job.outcome() {
         outcome::push(&mut object, outcome, extent);
@@ -105,6 +111,17 @@ pub(super) fn push_job(out: &mut Vec<u8>, job: &Job, beside: &Beside, extent: Ex
         push_array(object.name("violations"), &beside.violations, push_violation);
     }
     object.close();
+}
+
+/// Returns the id of a question, by which an answer can say what it is an answer to.
+pub(crate) fn question_id(job: &Job, QuestionId { attempt, number }: QuestionId) -> String {
+    format!("{}.{attempt}.{number}", job.id())
+}
+
+/// Reads the id of a question of this job. `None` if it is of another one.
+pub(crate) fn read_question_id(job: &Job, id: &str) -> Option<QuestionId> {
+    let (attempt, number) = id.strip_prefix(&job.id().to_string())?.strip_prefix('.')?.split_once('.')?;
+    Some(QuestionId { attempt: attempt.parse().ok()?, number: number.parse().ok()? })
 }
 
 fn push_origin(object: &mut Object<'_>, origin: Option<&Origin>) {

@@ -139,7 +139,7 @@ impl World {
     fn answer_one(&mut self, seq: Seq) {
         let id = self.model.jobs[&seq].request.id;
         let answer = Body::of(&self.dice.below(1_000));
-        self.post(0, Command::Job(id, Event::Answer { answer }));
+        self.post(0, Command::Job(id, Event::Answer { answer, to: None }));
     }
 
     pub(crate) fn answer_all(&mut self) {

@@ -87,7 +87,7 @@ impl Model {
                 (Cause::Stepped(*attempt), Must::Anything)
             }
             Event::Finish { attempt, result } => self.hears_result(seq, *attempt, result),
-            Event::Answer { answer } => {
+            Event::Answer { answer, .. } => {
                 let must = if let Life::Asking { .. } = job.life { Must::WithAgent } else { Must::Anything };
                 (Cause::Answered(answer.get().into()), must)
             }

@@ -201,6 +201,10 @@ pub(crate) struct JobsAnswer {
           conflicts_with = "text")]
     pub(crate) input: Option<String>,
 
+    /// Answer this question alone: the job's question_id, as jobs show --json has it
+    #[arg(long, value_name = "ID", value_hint = ValueHint::Other)]
+    pub(crate) question: Option<String>,
+
     /// An answer without its option, which is refused with a hint
     #[arg(value_name = "TEXT", hide = true, num_args = 1..)]
     pub(crate) words: Vec<String>,

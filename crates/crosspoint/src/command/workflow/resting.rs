@@ -91,7 +91,8 @@ pub(super) async fn until(
         };
         match choice {
             Choice::Answer(text) => {
-                let answer = format!("{{\"input\":{}}}", serde_json::to_string(&text)?);
+                // Another person may have answered meanwhile, and the run may ask something else.
+                let answer = serde_json::json!({"input": text, "question_id": job.is.question_id}).to_string();
                 if let Err(why) = post_action(client, id, "answer", answer).await {
                     let now = client.job_patiently(id).await?;
                     if now.is.is_asking() || now.is.is_held_by_stage() {

@@ -43,6 +43,9 @@ struct NewLimits {
 pub(super) struct Reply {
     /// Any JSON.
     input: Any,
+    /// The job's `question_id`, so that the answer is taken for this question and no other. With it, the same answer
+    /// may be sent again.
+    question_id: Option<Nullable<Given>>,
 }
 
 /// Whether an agent is to get no new work.
@@ -96,6 +99,8 @@ pub(super) struct Job {
     stuck: Option<Stuck>,
     /// What a person is asked, while it or its stage waits for one.
     question: Option<Question>,
+    /// Which question that is.
+    question_id: Option<String>,
     /// How it ended, once it has.
     outcome: Option<Outcome>,
     /// Who has not been told its outcome yet, though it has ended.

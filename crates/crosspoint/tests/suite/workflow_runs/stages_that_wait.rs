@@ -35,6 +35,34 @@ fn what_a_stage_asks_is_shown_and_answered_with_its_run() {
     assert_eq!(server.stages_of(&id)[0]["outcome"]["outputs"]["answer"], "green");
 }
 
+/// A caller that did not hear that its answer was taken sends it again, and the run asks something else by then.
+#[test]
+fn an_answer_that_is_sent_again_answers_no_other_question() {
+    let place = Place::new();
+    place.replies("judge", &[said("First?", "escalate"), said("Second?", "escalate"), said("Fine.", "proceed")]);
+    let server = place.server(&[place.configured("judge", "")]);
+    let id = server.run_workflow(&workflow(&[stage("a", "judge", "")]), &place.repo());
+    let first = server.in_state(&id, "waiting")["question_id"].clone();
+    let answer = json!({"input": "one", "question_id": first}).to_string();
+    let path = format!("/api/v1/jobs/{id}/answer");
+    assert_eq!(server.post(&path, &answer).status, 200);
+    let second = until("it asks again", || {
+        let job = server.job(&id);
+        (job["question"]["prompt"] == "Second?").then_some(job)
+    });
+    let again = server.post(&path, &answer);
+    assert_eq!((again.status, &again.json()["state"]), (200, &json!("waiting")), "{again:?}");
+    for (input, to) in [("two", &first), ("one", &json!("no.1.0"))] {
+        let late = server.post(&path, &json!({"input": input, "question_id": to}).to_string());
+        assert_eq!((late.status, &late.json()["error"]["code"]), (409, &json!("conflict")), "{late:?}");
+    }
+    let next = json!({"input": "two", "question_id": second["question_id"]}).to_string();
+    assert_eq!(server.post(&path, &next).status, 200);
+    assert_eq!(server.ended(&id)["outcome"]["status"], "completed");
+    let answers = &place.seen("judge")[2]["task"]["params"]["answers"];
+    assert_eq!((&answers[0]["answer"], &answers[1]["answer"]), (&json!("one"), &json!("two")));
+}
+
 #[test]
 fn a_command_rests_with_the_stage_that_asks() {
     let place = Place::new();
