@@ -32,7 +32,7 @@ mod workplace;
 
 use crosspoint_exchange::refusal::Refusal;
 
-pub(crate) use held::{HELD, why_held};
+pub(crate) use held::{HELD, NOT_DRIVEN, why_held};
 pub(crate) use judge::Judges;
 pub(crate) use order::{Order, about, brings_programs};
 pub(crate) use places::{Places, Roots};

@@ -221,7 +221,8 @@ impl App {
         }
         match stuck {
             Some(stuck) if stuck.reason == NO_SERVER => {
-                let reason = format!("no process drives it; it goes on with crosspoint workflow resume {}", job.id());
+                let reason =
+                    format!("{}; it goes on with crosspoint workflow resume {}", crate::workflow::NOT_DRIVEN, job.id());
                 Some(Stuck { reason, ..stuck })
             }
             Some(stuck) if stuck.stage.is_some() => Some(stuck),

@@ -16,6 +16,9 @@ const HOLD_PAUSE: Duration = Duration::from_secs(5);
 /// What the progress of a run begins with that is held.
 pub(crate) const HELD: &str = "held: ";
 
+/// Why a run does not move that waits for a command.
+pub(crate) const NOT_DRIVEN: &str = "no process drives it";
+
 /// Returns why a run is held, if it is. A run that has asked a person since is not.
 pub(crate) fn why_held(run: &Job) -> Option<String> {
     let State::Running(_) = &run.state else { return None };

@@ -9,7 +9,7 @@ use crate::command::jobs::arguments::JobsList;
 use crate::command::jobs::list::{self, Layout, age, note};
 use crate::terminal::render;
 use crate::terminal::table::{Column, Fit};
-use crate::workflow::WORK;
+use crate::workflow::{NOT_DRIVEN, WORK};
 
 const RUNS: Layout = Layout { columns: &COLUMNS, row, none: "no runs" };
 
@@ -46,7 +46,10 @@ fn row(job: &JobFields, now: jiff::Timestamp) -> Vec<String> {
     let name = said(about.and_then(|run| run.name.as_ref()));
     let feature = said(about.and_then(|run| run.feature.as_ref()));
     let is_dry = about.is_some_and(|run| run.dry_run);
-    let note = [if is_dry { "dry run" } else { "" }, &note(job)].join(" ").trim().to_owned();
+    let note = note(job);
+    // In the row of a run its id need not be said again, and is what a narrow terminal has no room for.
+    let note = if note.starts_with(NOT_DRIVEN) { "not driven: resume it" } else { &note };
+    let note = [if is_dry { "dry run" } else { "" }, note].join(" ").trim().to_owned();
     vec![job.id.clone(), job.state.clone(), name, feature, age(&job.created_at, now), note]
 }
 
@@ -77,6 +80,19 @@ mod tests {
         let bare = json!({"name": "specify", "feature": null, "root": "/srv/repo"});
         assert_eq!(cells(&bare)[1..], ["cancelled", "specify", "-", "360d", "cancelled"]);
         assert_eq!(cells(&Value::Null)[2..4], ["-", "-"], "an earlier server does not say it");
+    }
+
+    #[test]
+    fn a_run_that_waits_for_a_command_says_so_in_few_words() {
+        let reason = format!("{NOT_DRIVEN}; it goes on with crosspoint workflow resume {}", uuid::Uuid::nil());
+        let job = json!({
+            "id": uuid::Uuid::nil().to_string(), "request_id": "r", "door": "native", "work": WORK,
+            "state": "running", "attempts": 1, "created_at": "2026-01-05T10:00:00.000Z",
+            "updated_at": "2026-01-05T10:00:00.000Z", "stuck": {"reason": reason, "since": "2026-01-05T10:00:00.000Z"},
+        });
+        let now = "2026-01-06T10:00:00Z".parse().expect("a time");
+        let cells = row(&Job::read(job.to_string()).expect("a job").is, now);
+        assert_eq!(cells[5], "not driven: resume it");
     }
 
     #[test]
