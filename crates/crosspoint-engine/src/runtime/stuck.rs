@@ -27,7 +27,7 @@ const BEHIND: &str = "it goes on when the job that it is a stage of does";
 const ASIDE: &str = "set aside: what happens to it cannot be written to the store, see crosspoint store check; \
     crosspoint jobs retry tries again, crosspoint jobs cancel ends it";
 
-const UNWRITABLE: &str = "nothing can be written to the store at present; see crosspoint status, and the log";
+const UNWRITABLE: &str = "nothing can be written to the store at present; see the log";
 
 /// Why a job may wait although its agent is free.
 const SUSPECT: &str =

@@ -14,6 +14,7 @@ use crosspoint_workflow::run::kept_notes;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::printed;
 use crate::backend::snapshot;
 
 /// Longest summary, or word of a failure, that a run keeps, in bytes: it is stored with every step, and read again when
@@ -26,6 +27,8 @@ pub(super) struct Output {
     pub(super) summary: String,
     pub(super) notes: Vec<String>,
     pub(super) recommendation: Recommendation,
+    /// Whether the summary is nearly an envelope itself.
+    pub(super) is_nearly_envelope: bool,
 }
 
 /// Why there is no output.
@@ -90,8 +93,10 @@ fn read(document: &str) -> Option<Output> {
     let Document::WorkflowOutput(output) = read.document? else { return None };
     let notes: Vec<String> = output.notes.unwrap_or_default().iter().map(|note| note.decode().into_owned()).collect();
     let mut summary = output.summary.decode().into_owned();
+    let is_nearly_envelope = printed::is_nearly_envelope(&summary);
     summary.truncate(summary.floor_char_boundary(WORDS_BYTES_MAX));
-    Some(Output { success: output.success, summary, notes: kept_notes(&notes), recommendation: output.recommendation })
+    let (success, recommendation) = (output.success, output.recommendation);
+    Some(Output { success, summary, notes: kept_notes(&notes), recommendation, is_nearly_envelope })
 }
 
 fn failed(outcome: &Outcome) -> NoOutput {

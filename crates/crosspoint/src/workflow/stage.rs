@@ -28,7 +28,7 @@ use super::places::Places;
 use super::recovery::LOCK_WAIT_MAX;
 use super::runner::{Parting, Runner};
 use super::workplace::Workplace;
-use super::{artifacts, output, recovery};
+use super::{artifacts, output, printed, recovery};
 use crate::backend::{trace_of, with_text};
 
 /// Pause before a stage is submitted again that the server had no room for; each pause is twice as long as the last.
@@ -41,7 +41,7 @@ pub(crate) const WAITS: &str = "waits: ";
 /// How long a look at a job that has not ended lasts. It is woken by the end, so this is only a precaution.
 const LOOK_TIME: Duration = Duration::from_secs(3_600);
 
-/// How many times an output is judged anew because a place changed between the look at it and the write.
+/// How many times an output is judged anew at once because a place changed between the look at it and the write.
 const CHANGED_MAX: u32 = 3;
 
 /// Most rules that a step names which its output breaks. The stage's own job has all of them.
@@ -135,7 +135,7 @@ pub(super) async fn submit(
 }
 
 const NO_ROOM: &str = "the server has no room for its next stage just now; it goes on when other jobs have ended";
-const NOT_STORED: &str = "its next stage cannot be written to the store just now; see crosspoint status and the log";
+const NOT_STORED: &str = "its next stage cannot be written to the store just now; see the log";
 const TAKEN: &str = "Another job has the key of this stage.";
 
 fn unknown(new: &NewJob) -> String {
@@ -207,13 +207,16 @@ pub(super) async fn outcome(
             return Ok(broken(Broken { clause, ..Broken::of(Failure::BrokenContract, no_file.what) }));
         }
     };
+    let output::Output { success, summary, notes, recommendation, is_nearly_envelope } = said;
+    if is_nearly_envelope && job.outcome().is_some_and(|ending| ending.document.is_none()) {
+        return Ok(broken(Broken::of(Failure::BrokenContract, printed::NOT_FOLLOWED)));
+    }
     let writing = Writing { attempt, places, place, stage };
     let (artifacts, conflicts) = match writing.applied(changes).await? {
         Ok(Applied::Written(written)) => (written, Vec::new()),
         Ok(Applied::Conflict(clashes)) => (Vec::new(), clashes),
         Err(why) => return Ok(broken(not_applied(attempt, &job, why).await)),
     };
-    let output::Output { success, summary, notes, recommendation } = said;
     let (step, broken) = (stage.step, broken_rules(attempt, &job).await);
     Ok(Happened::Said { step, job: id, success, summary, notes, recommendation, artifacts, conflicts, broken })
 }
@@ -276,8 +279,13 @@ impl Writing<'_> {
                 Err(NotApplied::Fault(fault)) if recovery::may_pass(&fault) => {
                     hold.wait(self.attempt, &recovery::why(&fault)).await?;
                 }
-                // A link that was planted, say. The next look says which rule it breaks.
+                // A link that was planted, say. The next look says which rule it breaks. Where another program goes on
+                // to change the place, the run waits until that has passed.
                 Err(NotApplied::Fault(Fault::Changed(_))) if changed < CHANGED_MAX => changed += 1,
+                Err(NotApplied::Fault(fault @ Fault::Changed(_))) => {
+                    hold.wait(self.attempt, &recovery::why(&fault)).await?;
+                    changed = 0;
+                }
                 applied => return Ok(applied),
             }
         }

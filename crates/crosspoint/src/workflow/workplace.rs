@@ -34,6 +34,8 @@ pub(crate) struct Workplace {
     pub(crate) root: PathBuf,
     /// The number of that directory.
     inode: u64,
+    /// What the run remembers.
+    record: PathBuf,
     /// What no artifact may touch.
     protected: Vec<PathBuf>,
     /// The stages whose artifacts may be written under `.git`.
@@ -46,8 +48,9 @@ impl Workplace {
         Repository::open_again(&self.root, self.inode)
     }
 
-    /// Waits until the directory is there in which the run began. Meanwhile the run is held.
+    /// Waits until the directory is there in which the run began, and its record. Meanwhile the run is held.
     pub(super) async fn reached(self: &std::sync::Arc<Self>, attempt: &Attempt) -> Result<(), Parting> {
+        expect_record(attempt, &self.record).await?;
         let place = self.clone();
         held(attempt, move || place.open().map(drop)).await
     }
@@ -79,17 +82,17 @@ const NO_RECORD: &str = "its record is gone from the data directory (workflows/I
 pub(super) async fn of_run(places: &Places, attempt: &Attempt, order: &Checked) -> Result<Workplace, Parting> {
     let allowed = order.definition.stages().iter().filter(|stage| stage.allow_git);
     let git_stages = allowed.map(|stage| stage.id.clone()).collect();
-    let root = order.root.clone();
+    let (root, record) = (order.root.clone(), places.record(attempt.job().id().uuid()));
     if !order.dry_run {
-        let record = places.record(attempt.job().id().uuid());
+        let began = record.clone();
         let open = move || {
             let opened = expect_at(Repository::open(&root)?, &root)?;
-            began::expect(&record, &opened).map(|()| opened)
+            began::expect(&began, &opened).map(|()| opened)
         };
         let opened = held(attempt, open).await?;
         let (root, inode) = (order.root.clone(), opened.inode());
         let protected = places.protected().chain(&order.file).cloned().collect();
-        return Ok(Workplace { root, inode, protected, git_stages });
+        return Ok(Workplace { root, inode, record, protected, git_stages });
     }
     let copy = copied(places, attempt, order).await?;
     let opened = held(attempt, move || Repository::open(&copy)).await?;
@@ -101,7 +104,7 @@ pub(super) async fn of_run(places: &Places, attempt: &Attempt, order: &Checked) 
         .filter_map(|path| Some(settle(path).strip_prefix(&root).ok()?.to_owned()));
     let protected = inside.map(|path| opened.path().join(path)).collect();
     let (inode, copy) = (opened.inode(), opened.path().to_owned());
-    Ok(Workplace { root: copy, inode, protected, git_stages })
+    Ok(Workplace { root: copy, inode, record, protected, git_stages })
 }
 
 /// Checks that no link was put at the path of the root after it was looked at: it might lead out of the allowed roots.

@@ -186,6 +186,27 @@ fn an_envelope_of_a_program_of_no_contract_is_followed() {
     assert_eq!(place.tree(), ["proceed.md", "retry.md"]);
 }
 
+/// It may have wanted a person asked.
+#[test]
+fn what_is_nearly_an_envelope_is_not_passed_over() {
+    let envelope = json!({"success": true, "summary": "May I?", "artifacts": [], "recommendation": "escalate"});
+    let long = json!({"success": true, "summary": "May I?", "artifacts": [], "notes": ["n".repeat(2_000_000)], "recommendation": "escalate"});
+    for (printed, prompt) in [
+        (format!("{envelope:#}"), "May I?"),
+        (format!("{envelope}\n{{\"level\": \"info\"}}\n"), "looks like an envelope"),
+        (long.to_string(), "looks like an envelope"),
+    ] {
+        let place = Place::new();
+        std::fs::write(place.file("printed"), &printed).expect("it can be written");
+        let argv = json!(["cat", place.file("printed")]);
+        let agent = format!("[[agent]]\nname = \"free\"\ncontract = \"exec\"\nwork = [\"do\"]\nexec = {argv}\n");
+        let server = place.server(&[agent]);
+        let id = server.run_workflow(&workflow(&[stage("a", "free", "")]), &place.repo());
+        let waiting = server.in_state(&id, "waiting");
+        assert!(waiting["question"]["prompt"].to_string().contains(prompt), "{waiting}");
+    }
+}
+
 /// A program of the file may ask by itself where the file says so.
 #[test]
 fn a_program_of_the_file_may_ask() {

@@ -262,6 +262,28 @@ fn a_run_whose_record_is_gone_is_held() {
     }
 }
 
+/// The same while it waits for a person.
+#[test]
+fn a_run_whose_record_goes_while_it_waits_is_held() {
+    let place = Place::new();
+    let mut asks = wrote(&[("a.md", "create", "a\n")]);
+    asks["recommendation"] = json!("escalate");
+    place.replies("writer", &[asks, wrote(&[("b.md", "create", "b\n")])]);
+    let server = place.server(&[place.configured("writer", "")]);
+    let run = server.run_workflow(&workflow(&[stage("write", "writer", "")]), &place.repo());
+    server.in_state(&run, "waiting");
+    let (record, away) = (server.data().join("workflows").join(&run), place.file("away"));
+    fs::rename(&record, &away).expect("it can be moved");
+    server.answer_run(&run, &json!("go on"));
+    until("it is held", || {
+        server.job(&run)["stuck"]["reason"].as_str().filter(|why| why.contains("its record is gone")).map(drop)
+    });
+    fs::rename(&away, &record).expect("it can be moved");
+    assert_eq!(server.ended(&run)["outcome"]["status"], "completed", "{}", server.log());
+    let diff = server.get(&format!("/api/v1/workflows/{run}/diff")).text();
+    assert!(diff.contains("+++ b/a.md") && diff.contains("+++ b/b.md"), "{diff}");
+}
+
 /// Half an output in the copy of a dry run is no half of an output in the repository.
 #[test]
 fn a_copy_that_was_removed_holds_only_its_own_run() {
