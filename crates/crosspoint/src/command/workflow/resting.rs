@@ -76,7 +76,7 @@ pub(super) async fn until(
         let choice = tokio::select! {
             choice = typed.choice() => choice,
             // Another person answered, by the API or another command.
-            event = moved_on(&mut follow) => {
+            event = moved_on(&mut follow, &mut shown) => {
                 if let Some(event) = event? {
                     say_moved(event.name == CANCELLED);
                     shown.event(&event);
@@ -149,14 +149,15 @@ async fn next_rest(client: &Client, id: &str, follow: &mut Follow, shown: &mut S
 }
 
 /// Waits until the question that is on the screen is no longer one. Returns what happened; `None` at the end.
-async fn moved_on(follow: &mut Follow) -> Result<Option<Event>> {
+async fn moved_on(follow: &mut Follow, shown: &mut Shown) -> Result<Option<Event>> {
     loop {
         match follow.next().await? {
             Heard::Event(event) if event.is_end() || matches!(event.name.as_str(), "answer" | "step") => {
                 return Ok(Some(event));
             }
             // A run that is taken up asks again.
-            Heard::Event(_) | Heard::Lost => {}
+            Heard::Event(event) => shown.pass(&event),
+            Heard::Lost => {}
             Heard::End => return Ok(None),
         }
     }
@@ -198,7 +199,8 @@ async fn next(
             job = client.job(id) => job.ok(),
         };
         let Some(job) = job else { continue };
-        if job.is.is_asking() || job.is.is_held_by_stage() {
+        // What is still on its way is shown first.
+        if (job.is.is_asking() || job.is.is_held_by_stage()) && is_last(client, id, shown.last()).await? {
             return Ok(Next::Rests(Box::new(job)));
         }
         if let Some(stuck) = job.is.stuck.filter(|stuck| stuck.reason != WAITING) {

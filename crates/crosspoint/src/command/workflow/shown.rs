@@ -34,6 +34,8 @@ pub(super) struct Shown {
     reason: String,
     /// The stage about which a person is asked.
     asking: Option<String>,
+    /// The number of the last event.
+    last: u32,
 }
 
 impl Shown {
@@ -43,7 +45,7 @@ impl Shown {
         let is_terminal = io::stderr().is_terminal() && !is_dumb;
         let tree = Arc::new(Mutex::new(Tree::of(definition)));
         let (clock, reason) = (Clock::default(), String::new());
-        let mut shown = Shown { clock, tree, bar: None, is_terminal, reason, asking: None };
+        let mut shown = Shown { clock, tree, bar: None, is_terminal, reason, asking: None, last: 0 };
         shown.resume();
         shown
     }
@@ -74,7 +76,18 @@ impl Shown {
         }
     }
 
+    /// Notes an event that is not shown.
+    pub(super) fn pass(&mut self, event: &Event) {
+        self.last = event.n;
+    }
+
+    /// Returns the number of the last event.
+    pub(super) fn last(&self) -> u32 {
+        self.last
+    }
+
     pub(super) fn event(&mut self, event: &Event) {
+        self.pass(event);
         if let Some((_, Some(said))) = event_line::progress_of(event)
             && said.starts_with(HELD)
         {

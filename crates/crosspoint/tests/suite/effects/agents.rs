@@ -32,11 +32,12 @@ const SERVED: &[&str] = &[
     "sdk_envelope_once",
 ];
 
-/// A script that counts: the number is in its input. Between effect and answer there is time for it to be killed.
+/// A script that counts: the number is in its input. Between effect and answer there is time for it to be killed. If
+/// its worker is killed as it starts, the input ends early for the moment until the script is killed too.
 fn counting_script(ledger: &Path, then: &str) -> String {
     let ledger = ledger.display();
     format!(
-        r#"input=$(cat); [[ $input =~ '"n":'\ *([0-9]+) ]]; echo "${{BASH_REMATCH[1]}} $$" >> {ledger}; sleep 0.03; {then}"#
+        r#"input=$(cat); [[ $input =~ '"n":'\ *([0-9]+) ]] || exit 1; echo "${{BASH_REMATCH[1]}} $$" >> {ledger}; sleep 0.03; {then}"#
     )
 }
 
