@@ -38,6 +38,11 @@ pub(super) fn note_feature(record: &Path, feature: &str) {
     let _ = file.and_then(|mut file| file.write_all(feature.as_bytes()));
 }
 
+/// Whether a record says where its run began, also where that cannot be read.
+pub(super) fn is_noted(record: &Path) -> bool {
+    record.join(FILE).exists()
+}
+
 /// Returns the path without links of the directory in which a run began, and its number, if they are known.
 pub(super) fn root(record: &Path) -> Option<(PathBuf, u64)> {
     let stored = fs::read_to_string(record.join(FILE)).ok()?;

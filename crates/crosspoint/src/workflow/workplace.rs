@@ -68,7 +68,7 @@ pub(super) async fn expect_record(attempt: &Attempt, record: &Path) -> Result<()
     let mut hold = Hold::default();
     loop {
         let kept = record.to_owned();
-        if blocking(move || began::root(&kept).is_some() || kept.join(COPIED).exists()).await? {
+        if blocking(move || began::is_noted(&kept) || kept.join(COPIED).exists()).await? {
             return Ok(());
         }
         hold.wait(attempt, NO_RECORD).await?;
