@@ -44,7 +44,7 @@ pub(super) struct Reply {
     /// Any JSON.
     input: Any,
     /// The job's `question_id`, so that the answer is taken for this question and no other. With it, the same answer
-    /// may be sent again.
+    /// may be sent again while the job goes on.
     question_id: Option<Nullable<Given>>,
 }
 
